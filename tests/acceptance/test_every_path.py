@@ -29,7 +29,7 @@ from claude_memory.backup import backup
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.model import SearchScope
 from claude_memory.redact import redact
-from claude_memory.surfaces.cli import app
+from claude_memory.surfaces.cli import app, main
 from claude_memory.surfaces.hooks.answers import respond
 from claude_memory.transcripts import readers
 
@@ -309,7 +309,7 @@ def run(*arguments: str) -> None:
     """One command in this process; how it ends does not matter here, only what it wrote."""
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with quiet[0], quiet[1], contextlib.suppress(SystemExit):
-        app.run(list(arguments))
+        main(list(arguments))
 
 
 def commands() -> Iterator[tuple[str, list[Any]]]:

@@ -33,6 +33,6 @@ def test_without_a_known_name_every_command_is_there(asked: str | None) -> None:
 
 
 def test_a_known_name_brings_its_module_alone() -> None:
-    wanted = {name.split()[0] for name in PARTS["search_commands"]}
+    wanted = {name.split()[0] for name in PARTS["memory_commands"]}
 
     assert set(get_command(with_commands("search")).commands) == wanted  # type: ignore[attr-defined]

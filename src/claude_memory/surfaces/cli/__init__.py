@@ -18,7 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
     _open_closed_streams()
     try:
         if given in (["version"], ["--version"]):
-            return _version()
+            from claude_memory import __version__
+
+            sys.stdout.write(f"claude-memory {__version__}\n")
+            sys.stdout.flush()
+            return 0
         if given[:1] == ["hook"] and len(given) > 1 and not _GLOBAL.intersection(given):
             return hook(given[1:])
         if given == ["mcp"] or (given[:2] == ["mcp", "--home"] and len(given) == 3 and given[2]):
@@ -41,14 +45,6 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  open until the process ends
-
-
-def _version() -> int:
-    from claude_memory import __version__
-
-    sys.stdout.write(f"claude-memory {__version__}\n")
-    sys.stdout.flush()
-    return 0
 
 
 def _mcp(pinned: list[str]) -> int:

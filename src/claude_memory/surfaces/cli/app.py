@@ -7,7 +7,6 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from typer.main import get_command
@@ -16,42 +15,30 @@ from claude_memory import __version__, settings
 from claude_memory.errors import ConfigFault, MemoryFault
 from claude_memory.platform.files import HOOK_GONE
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import COMPLETE_VARIABLE, WorkPlace, bound
+from claude_memory.surfaces.cli.command import COMPLETE_VARIABLE, WorkPlace, bound, flag, option
 
-_WITH_VALUE = ("--home", "--project")
-_INTENDED = ("set", "check", "list", "complete", "snooze", "cancel")
 # The module of each command: only that of the command asked for is loaded, for a person is waiting.
-PARTS: dict[str, tuple[str, ...]] = {
-    "memory_commands": (
-        *("remember", "list", "show", "revise", "edit", "forget"),
-        *("inbox", "inbox accept", "inbox edit", "inbox reject", "strength"),
-        *(f"{name} {inner}" for name in ("intend", "remind") for inner in _INTENDED),
-    ),
-    "search_commands": ("search", "timeline", "why", "blame", "fix", "how", "graph", "knowledge"),
-    "conversation_commands": (
-        *("recall", "import", "conversation", "summaries", "summaries push", "summary", "summarize"),
-    ),
-    "note_commands": (
-        *("reflect", "lesson", "decide", "distill", "log", "log add"),
-        *("buffer", "buffer show", "buffer add", "buffer clear", "notes add", "notes sync", "notes status"),
-    ),
-    "task_commands": (
-        *("scratchpad", "plan", "append", "status", "export", "cleanup", "project-info", "project-context"),
-        *("session start", "session info", "session list", "session switch", "session restore"),
-    ),
-    "setup_commands": (
-        *("init", "projects list", "projects merge", "projects split", "projects move"),
-        *("install", "uninstall", "mcp", "hook", "context", "ledger", "completion"),
-    ),
-    "place_commands": (
-        *("backup create", "backup verify", "backup restore", "backup push", "backup pull", "backup merge"),
-        *("backup list", "sync"),
-        *("team create", "team invite", "team join", "team members", "team leave"),
-    ),
-    "care_commands": (
-        *("doctor", "stats", "consolidate", "reindex", "version", "demo"),
-        *("config get", "config list", "config set", "config unset"),
-    ),
+PARTS = {
+    part: names.split(", ")
+    for part, names in {
+        "memory_commands": "remember, list, show, revise, edit, forget, "
+        "search, timeline, why, blame, fix, how, graph, knowledge",
+        "note_commands": "inbox, inbox accept, inbox edit, inbox reject, strength, "
+        "reflect, lesson, decide, distill, log, log add, "
+        "buffer, buffer show, buffer add, buffer clear, notes add, notes sync, notes status, "
+        "intend set, intend check, intend list, intend complete, intend snooze, intend cancel, "
+        "remind set, remind check, remind list, remind complete, remind snooze, remind cancel",
+        "conversation_commands": "recall, import, conversation, "
+        "summaries, summaries push, summary, summarize",
+        "task_commands": "scratchpad, plan, append, status, export, cleanup, project-info, project-context, "
+        "session start, session info, session list, session switch, session restore",
+        "setup_commands": "init, projects list, projects merge, projects split, projects move, "
+        "install, uninstall, mcp, hook, context, ledger, completion, doctor, stats, consolidate, reindex, "
+        "config get, config list, config set, config unset, version",
+        "place_commands": "backup create, backup verify, backup restore, backup push, backup pull, "
+        "backup merge, backup list, sync, "
+        "team create, team invite, team join, team members, team leave, demo",
+    }.items()
 }
 ALIASES = {"edit": "revise", "remind": "intend"}
 GROUPS = {
@@ -110,87 +97,42 @@ def add_commands(app: typer.Typer, part: str) -> None:
         elif first in GROUPS:
             groups[first].callback()(command)
         else:
-            app.command(name, help=f"Another name for `{ALIASES[name]}`." if name in ALIASES else None)(
-                command
-            )
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        output.lines([f"claude-memory {__version__}"])
-        raise typer.Exit
+            other = f"Another name for `{ALIASES[name]}`." if name in ALIASES else None
+            app.command(name, help=other)(command)
 
 
 def globals_(
     context: typer.Context,
-    home: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder everything is kept in; default $CLAUDE_MEMORY_HOME or ~/.claude/memory.",
-        ),
-    ] = None,
-    project: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The project to work on; default the current folder.")
-    ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and log in detail.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
+    home: Path | None = option(
+        "DIR", "The folder everything is kept in; default $CLAUDE_MEMORY_HOME or ~/.claude/memory."
+    ),
+    project: Path | None = option("DIR", "The project to work on; default the current folder."),
+    debug: bool = flag("Show tracebacks and log in detail.", "--debug"),
+    version: bool = flag("Print the version.", "--version"),
 ) -> None:
     """Set up what every command shares."""
-    del version
+    if version:
+        output.lines([f"claude-memory {__version__}"])
+        raise typer.Exit
     if debug:
         os.environ["CLAUDE_MEMORY_DEBUG"] = "1"
     context.obj = WorkPlace(home.expanduser() if home else None, project.expanduser() if project else None)
-    _say_if_hooks_are_gone(context.obj, context.invoked_subcommand)
+    if context.invoked_subcommand not in ("install", "uninstall", "hook", "mcp"):
+        # Hooks that found their interpreter or this package gone have ended quietly, but for this file.
+        with contextlib.suppress(OSError, ConfigFault):
+            gone = (context.obj.home_folder / HOOK_GONE).read_text("utf-8", "replace").strip()[:200]
+            mended = "or what it needs, is gone; `claude-memory install` mends it"
+            output.note(f"hooks do not work: {gone}, {mended}")
     if context.invoked_subcommand is None:
         output.lines([context.get_help()])
 
 
-def _say_if_hooks_are_gone(place: WorkPlace, command: str | None) -> None:
-    """Tell of hooks that found their interpreter or this package gone, and ended quietly."""
-    if command in ("install", "uninstall", "hook", "mcp"):
-        return
-    with contextlib.suppress(OSError, ConfigFault):
-        gone = (place.home_folder / HOOK_GONE).read_text("utf-8", "replace").strip()[:200]
-        output.note(f"hooks do not work: {gone}, or what it needs, is gone; `claude-memory install` mends it")
-
-
 def run(arguments: list[str]) -> int:
-    """Run one command and translate whatever ends it, once."""
-    output.prepare_streams()
-    try:
-        code = _invoke(arguments)
-        sys.stdout.flush()
-        return code
-    except Exception as fault:  # noqa: BLE001  a surface's top handler
-        return ended(fault)
-
-
-def ended(fault: Exception) -> int:
-    """The exit code for what ended a command, after saying why in one line."""
-    try:
-        sys.stdout.flush()
-    except OSError:  # it can no longer be written; Python would complain when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if isinstance(fault, BrokenPipeError):  # the reader (head, less) has had enough
-        return 0
-    if settings.debugging():
-        raise fault
-    output.failure(_words(fault))
-    return 1
-
-
-def _words(fault: Exception) -> str:
-    if isinstance(fault, MemoryFault):
-        return str(fault)
-    if isinstance(fault, OSError):
-        return f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}"
-    return f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}"
-
-
-def _invoke(arguments: list[str]) -> int:
+    """Run one command; returns its exit code, also of wrong usage."""
+    for stream in (sys.stdout, sys.stderr):  # no character makes printing fail, whatever the locale
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+    code = 0
     try:
         shared, rest = hoisted(arguments)
         asked = next((argument for argument in rest if not argument.startswith("-")), None)
@@ -204,16 +146,35 @@ def _invoke(arguments: list[str]) -> int:
         with command.make_context("claude-memory", [*shared, *rest]) as context:
             command.invoke(context)
     except typer.Exit as end:
-        return end.exit_code
+        code = end.exit_code
     except typer.TyperException as fault:
         if settings.debugging():
             raise
-        if type(fault).__name__ == "NoArgsIsHelpError":  # a group without its command: show which there are
-            output.note(fault.format_message())
-        else:
-            output.failure(fault.format_message())
-        return fault.exit_code
-    return 0
+        # A group without its command shows which there are.
+        tell = output.note if type(fault).__name__ == "NoArgsIsHelpError" else output.failure
+        tell(fault.format_message())
+        code = fault.exit_code
+    sys.stdout.flush()
+    return code
+
+
+def ended(fault: Exception) -> int:
+    """The exit code for what ended a command, after saying why in one line."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # it can no longer be written; Python would complain when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(fault, BrokenPipeError):  # the reader (head, less) has had enough
+        return 0
+    if settings.debugging():
+        raise fault
+    if isinstance(fault, MemoryFault):
+        output.failure(str(fault))
+    elif isinstance(fault, OSError):
+        output.failure(f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}")
+    else:
+        output.failure(f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}")
+    return 1
 
 
 def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -224,7 +185,7 @@ def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
     waiting = iter(arguments[:end])
     for argument in waiting:
         name, mark, value = argument.partition("=")
-        if name in _WITH_VALUE:
+        if name in ("--home", "--project"):
             folder = value if mark else next(waiting, "")
             if not folder:  # a variable that is not set must not make the current folder the home
                 raise typer.BadParameter("it wants a folder", param_hint=f"'{name}'")

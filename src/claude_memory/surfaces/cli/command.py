@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from claude_memory import settings
 from claude_memory.errors import InvalidInput
@@ -31,22 +32,6 @@ if TYPE_CHECKING:
 # A memory is a thought, not a file: what is longer would bury every other answer, and takes long to embed.
 TEXT_CHARACTERS = 200_000
 COMPLETE_VARIABLE = "_CLAUDE_MEMORY_COMPLETE"
-_GIVEN = ("memory", "place")  # parameters that no option stands for
-
-
-def option(metavar: str | None, about: str, *names: str, **more: Any) -> Any:
-    """An option with a value; its name is that of the parameter unless it is given."""
-    return typer.Option(*names, metavar=metavar, help=about, **more)
-
-
-def flag(name: str, about: str) -> Any:
-    """An option without a value."""
-    return typer.Option(name, help=about)
-
-
-def argument(metavar: str, about: str, **more: Any) -> Any:
-    """A value that stands by itself."""
-    return typer.Argument(metavar=metavar, help=about, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +101,17 @@ class WorkPlace:
 def bound(function: Callable[..., Result | None]) -> Callable[..., None]:
     """The function as a command of the program."""
     parameters = inspect.signature(function).parameters
-    own = {name: item for name, item in function.__annotations__.items() if name not in (*_GIVEN, "return")}
-    declared = type("Declared", (), {"__annotations__": own})
-    hints = get_type_hints(declared, function.__globals__, include_extras=True)
-    answers = function.__annotations__["return"] == "Result"
-    listed = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-    listed += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=hints[name])
-        for name, item in parameters.items()
-        if name in hints
-    ]
-    if answers and "json" not in parameters:
-        listed.append(
-            inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-        )
+    own = {name: function.__annotations__[name] for name in parameters if name not in ("memory", "place")}
+    defaults = {name: parameters[name].default for name in own} | {"context": inspect.Parameter.empty}
+    if function.__annotations__["return"] == "Result" and "json" not in own:
+        own["json"], defaults["json"] = "bool", Shared.JSON
+    hints = get_type_hints(type("Declared", (), {"__annotations__": own}), function.__globals__)
+    listed = []
+    for name, hint in {"context": typer.Context, **hints}.items():
+        if isinstance(defaults[name], OptionInfo) and not defaults[name].param_decls:
+            defaults[name].param_decls = (f"--{name.strip('_').replace('_', '-')}",)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        listed.append(inspect.Parameter(name, kind, default=defaults[name], annotation=hint))
 
     def run(context: typer.Context, **values: Any) -> None:
         json = values["json"] if "json" in parameters else values.pop("json", False)
@@ -152,6 +134,9 @@ def bound(function: Callable[..., Result | None]) -> Callable[..., None]:
     run.__annotations__ = {item.name: item.annotation for item in listed}
     run.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
     return run
+
+
+# --- what is given
 
 
 def said(value: Any) -> Any:
@@ -184,30 +169,11 @@ def one_at_most(*options: tuple[str, object]) -> None:
         raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
 
 
-def path_named(text: str) -> Path:
-    """A path; a variable that is not set must not name the current folder."""
-    if not text:
-        raise typer.BadParameter("it wants a path, not an empty text")
-    return Path(text)
-
-
-def _moment(text: str, *, end: bool) -> datetime:
-    """The moment meant; a day begins at midnight, or is included."""
-    with reading():
-        return times.moment(said(text), now=datetime.now().astimezone(), end=end)
-
-
-def _agent(value: str | None) -> str | None:
-    """The name of an agent whose conversations can be read."""
-    from claude_memory.platform.agents import BY_NAME, canonical
-
-    return None if value is None else one_of(canonical(value), BY_NAME)
-
-
 def whole_text(words: list[str]) -> str:
     """The text given as arguments, or all of standard input for a single `-`."""
-    # One byte more than any accepted text can have, so that too much is noticed and never read whole.
-    text = " ".join(words) if words != ["-"] else _from_stdin(4 * TEXT_CHARACTERS + 1)
+    text = " ".join(words)
+    if words == ["-"]:  # one byte more than any accepted text can have: too much is noticed, never read whole
+        text = sys.stdin.buffer.read(4 * TEXT_CHARACTERS + 1).decode("utf-8", "replace")
     if not text.strip():
         raise InvalidInput("a memory needs a text")
     if len(text) > TEXT_CHARACTERS:
@@ -218,44 +184,78 @@ def whole_text(words: list[str]) -> str:
     return text
 
 
-def _from_stdin(most_bytes: int) -> str:
-    return sys.stdin.buffer.read(most_bytes).decode("utf-8", "replace")
+# --- options and arguments, as the defaults of a command's parameters
 
 
-def agent_option(about: str) -> Any:
-    """An option that names an agent."""
-    return option("NAME", about, callback=_agent)
+def option(metavar: str | None, about: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option with a value; its name is that of the parameter unless it is given.
+
+    A `parser` says by InvalidInput what it cannot read.
+    """
+    return typer.Option(default, *names, metavar=metavar, help=about, **_careful(more))
+
+
+def flag(about: str, *names: str, default: bool | None = False) -> Any:
+    """An option without a value."""
+    return typer.Option(default, *names, help=about)
+
+
+def argument(metavar: str, about: str, *, default: Any = ..., **more: Any) -> Any:
+    """A value that stands by itself; required unless it has a default."""
+    return typer.Argument(default, metavar=metavar, help=about, show_default=False, **_careful(more))
+
+
+def _careful(more: dict[str, Any]) -> dict[str, Any]:
+    def parser(text: str) -> Any:
+        with reading():
+            return more["parser"](text)
+
+    return {**more, "parser": parser} if "parser" in more else more
+
+
+def path_named(text: str) -> Path:
+    """A path; a variable that is not set must not name the current folder."""
+    if not text:
+        raise InvalidInput("it wants a path, not an empty text")
+    return Path(text)
 
 
 def time_option(about: str, *, end: bool = False, metavar: str = "WHEN") -> Any:
-    """An option that names a moment."""
-    return option(metavar, about, parser=lambda text: _moment(text, end=end))
+    """An option that names a moment; a day begins at midnight, or is included."""
+
+    def moment(text: str) -> datetime:
+        return times.moment(text, now=datetime.now().astimezone(), end=end)
+
+    return option(metavar, about, parser=moment)
 
 
-def path_option(metavar: str, about: str, *names: str) -> Any:
-    """An option that names a file or a folder."""
-    return option(metavar, about, *names, parser=path_named)
+def agent_option(about: str) -> Any:
+    """An option that names an agent whose conversations can be read."""
+
+    def known(value: str | None) -> str | None:
+        from claude_memory.platform.agents import BY_NAME, canonical
+
+        return None if value is None else one_of(canonical(value), BY_NAME)
+
+    return option("NAME", about, callback=known)
 
 
-# Parameters that several commands share.
-_WHEN = "a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`"
-KINDS = ", ".join(Kind)
-Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
-AsUser = Annotated[
-    bool, flag("--as-user", "These are a person's own words, though no terminal says so; not in an agent.")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
-AllProjects = Annotated[bool, flag("--all-projects", "Of every project, not only this one.")]
-DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
-Since = Annotated[datetime | None, time_option(f"Not before {_WHEN}.")]
-Until = Annotated[datetime | None, time_option("Not after it; same forms.", end=True)]
-OnlyKinds = Annotated[list[Kind] | None, option("KIND", f"Only this kind; repeatable: {KINDS}.", "--kind")]
-OnlyTopics = Annotated[list[str] | None, option("TOPIC", "Only this topic; repeatable.", "--topic")]
-OnlyFiles = Annotated[list[str] | None, option("FILE", "Only about this file; repeatable.", "--file")]
-OnlyTask = Annotated[str | None, option("TASK", "Only this task.", "--task")]
-OnlySession = Annotated[
-    str | None, option("SESSION", "Only this conversation: its id, or its unique beginning.", "--session")
-]
-Id = Annotated[str, argument("ID", "The memory, or its unique beginning.")]
-Ids = Annotated[list[str], argument("ID...", "Ids, or their unique beginnings.")]
-Text = Annotated[list[str], argument("TEXT", "The text; `-` reads standard input.")]
+class Shared:
+    """Those that several commands share."""
+
+    KINDS = ", ".join(Kind)
+    JSON = flag("Print one JSON document and nothing else.")
+    AS_USER = flag("These are a person's own words, though no terminal says so; not in an agent.")
+    YES = flag("Do it without asking.", "--yes", "-y")
+    ALL_PROJECTS = flag("Of every project, not only this one.")
+    DRY_RUN = flag("Only say what would be done.")
+    SINCE = time_option("Not before a date (2026-11-15), `today`, `yesterday`, `3d`, `2 weeks ago`.")
+    UNTIL = time_option("Not after it; same forms.", end=True)
+    ONLY_KINDS = option("KIND", f"Only this kind; repeatable: {KINDS}.")
+    ONLY_TOPICS = option("TOPIC", "Only this topic; repeatable.")
+    ONLY_FILES = option("FILE", "Only about this file; repeatable.")
+    ONLY_TASK = option("TASK", "Only this task.")
+    ONLY_SESSION = option("SESSION", "Only this conversation: its id, or its unique beginning.")
+    ID = argument("ID", "The memory, or its unique beginning.")
+    IDS = argument("ID...", "Ids, or their unique beginnings.")
+    TEXT = argument("TEXT", "The text; `-` reads standard input.")

@@ -4,15 +4,16 @@ compactions left: summaries, summary, summarize.
 
 from __future__ import annotations
 
+import contextlib
 import json as json_text
 import os
 import shutil
-import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -20,11 +21,8 @@ from claude_memory.errors import InvalidInput, NotFound, StoreBusy
 from claude_memory.platform.agents import require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    AllProjects,
-    Json,
     Result,
-    Since,
-    Until,
+    Shared,
     WorkPlace,
     agent_option,
     argument,
@@ -32,7 +30,6 @@ from claude_memory.surfaces.cli.command import (
     one_of,
     option,
     path_named,
-    path_option,
     reading,
     said,
     time_option,
@@ -41,7 +38,7 @@ from claude_memory.surfaces.cli.output import bold, counted, day, dim, head, one
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported, ImportPlan, Progress, Unread
+    from claude_memory.imports.importer import ImportPlan, Progress, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
@@ -52,39 +49,31 @@ UNREAD_SHOWN = 10
 WAIT_SECONDS = 30  # a drain's slack takes ten
 MAX_BYTES = 4 << 20
 PROVIDERS = ("rules", "anthropic", "claude", "endpoint:URL")
-AGENT = "Only this agent's, such as claude-code or codex."
-_STYLES = {"user": "bold cyan", "assistant": "bold green", "call": "bold", "result": "dim", "summary": "bold"}
+_AGENT = agent_option("Only this agent's, such as claude-code or codex.")
+_WORDS = "Words, a phrase, an error, a command, a file; without it the newest."
+_STYLES = {"user": "bold cyan", "assistant": "bold green", "result": "dim"}
 
 
 def recall(
     place: WorkPlace,
-    query: Annotated[
-        list[str] | None,
-        argument(
-            "[QUERY]...",
-            "Words, a phrase, an error, a command, a file; without it the newest.",
-            show_default=False,
-        ),
-    ] = None,
-    agent: Annotated[str | None, agent_option(AGENT)] = None,
-    since: Since = None,
-    until: Until = None,
-    cwd: Annotated[Path | None, path_option("DIR", "Only what was said in this folder or below it.")] = None,
-    limit: Annotated[int, option("N", "How many conversations at most.", min=1, max=500)] = 20,
-    all_: Annotated[
-        bool, flag("--all", "All projects alike; otherwise this one's stand a bit ahead.")
-    ] = False,
-    print_: Annotated[
-        bool, flag("--print", "Print the command that resumes, instead of running it.")
-    ] = False,
-    json: Json = False,
+    query: list[str] | None = argument("[QUERY]...", _WORDS, default=None),
+    agent: str | None = _AGENT,
+    since: datetime | None = Shared.SINCE,
+    until: datetime | None = Shared.UNTIL,
+    cwd: Path | None = option("DIR", "Only what was said in this folder or below it.", parser=path_named),
+    limit: int = option("N", "How many conversations at most.", default=20, min=1, max=500),
+    all_: bool = flag("All projects alike; otherwise this one's stand a bit ahead."),
+    print_: bool = flag("Print the command that resumes, instead of running it."),
+    json: bool = Shared.JSON,
 ) -> Result | None:
     """Find conversations with any agent, best first; on a terminal, a screen to look into them."""
     from claude_memory.memory import ConversationFilter
 
-    within = ConversationFilter(
-        agent=agent, since=since, until=until, folder=_folder(cwd) if cwd is not None else ""
-    )
+    folder = ""
+    if cwd is not None:  # as agents write it: whole, with links followed where the folder is still there
+        named = cwd.expanduser()
+        folder = str(said(str(named.resolve() if named.is_dir() else named.absolute()))).rstrip("/\\")
+    within = ConversationFilter(agent=agent, since=since, until=until, folder=folder)
     question = " ".join(query or [])
     on_screen = not json and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     with place.opened(quiet=on_screen) as memory:
@@ -95,100 +84,65 @@ def recall(
         chosen = RecallScreen(memory, question, within, limit=limit, own_first=not all_).run()
         resume = memory.conversations.resume(chosen) if chosen is not None else None
     if chosen is not None:
-        raise typer.Exit(go_on(chosen, resume, only_print=print_))
+        go_on(chosen, resume, only_print=print_)
     return None
 
 
-def _folder(cwd: Path) -> str:
-    """As agents write it: whole, with links followed where the folder is still there."""
-    named = cwd.expanduser()
-    return str(said(str(named.resolve() if named.is_dir() else named.absolute()))).rstrip("/\\")
-
-
 def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Result:
-    now, book = datetime.now().astimezone(), memory.conversations
-    if not recalled:
-        output.note("nothing found; try other words or fewer filters" if book.count() else NOTHING_YET)
+    """Each conversation with its head line and its best passages."""
+    now, book, columns = datetime.now().astimezone(), memory.conversations, output.width()
     names = "session agent title project cwd branch first last messages parent".split()
-    documents = [
-        {
-            **{name: getattr(item.conversation, name) for name in names},
-            "when": times.ago(item.conversation.last, now=now),
-            "score": item.score,
-            "passages": item.quotes,
-            "resume": resume.line if (resume := book.resume(item.conversation)) else None,
-        }
-        for item in recalled
-    ]
+    documents, lines = [], []
+    for item in recalled:
+        talk, resume = item.conversation, book.resume(item.conversation)
+        document = {name: getattr(talk, name) for name in names}
+        document |= {"when": times.ago(talk.last, now=now), "score": item.score, "passages": item.quotes}
+        documents.append({**document, "resume": resume.line if resume else None})
+        lines.append(head(talk.session, f"{day(talk.last)}, {document['when']}", talk.name))
+        lines.append(dim(f"    {talk.agent}, {counted(talk.messages, 'message')}, {_where(talk)}"))
+        for quote in item.quotes:
+            facts, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
+            room = len(text) if columns is None else max(columns - len(facts), 20)
+            lines.append(f"{dim(facts)}{text if len(text) <= room else text[: room - 1] + '…'}")
     total = counted(memory.archive.totals()["conversations"], "conversation")
     notes = [f"{len(recalled):,} of {total}"] if recalled else []
-    return Result(documents, list(_recalled_lines(recalled, now, output.width())), notes)
-
-
-def _recalled_lines(recalled: Sequence[Recalled], now: datetime, columns: int | None) -> Iterator[str]:
-    """Each conversation with its head line and its best passages."""
-    for item in recalled:
-        talk = item.conversation
-        yield head(talk.session, f"{day(talk.last)}, {times.ago(talk.last, now=now)}", talk.name)
-        yield dim(f"    {talk.agent}, {counted(talk.messages, 'message')}, {_where(talk)}")
-        for quote in item.quotes:
-            place, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
-            room = len(text) if columns is None else max(columns - len(place), 20)
-            yield f"{dim(place)}{text if len(text) <= room else text[: room - 1] + '…'}"
+    nothing = "nothing found; try other words or fewer filters" if book.count() else NOTHING_YET
+    return Result(documents, lines, notes, nothing=nothing)
 
 
 def _where(talk: Conversation) -> str:
     return f"{talk.cwd} on {talk.branch}" if talk.branch else talk.cwd
 
 
-def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> int:
+def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> None:
     """Resume a conversation in its folder; where that cannot be done, say how it could."""
     if resume is None:
         output.note(f"{chosen.agent} cannot resume a conversation by its id; this prints it:")
         output.lines([f"claude-memory conversation {chosen.session}"])
-        return 0
+        return
     if resume.handed:
         output.note(f"{chosen.agent} has deleted its own file: it begins anew with what the archive holds")
     program = shutil.which(resume.arguments[0])
-    if only_print or program is None or not resume.has_folder:
-        if not only_print:
-            missing = resume.arguments[0] if program is None else resume.folder
-            output.note(f"cannot resume here, {missing} is not there; this would:")
-        output.lines([resume.line])
-        return 0
-    sys.stdout.flush()
-    if os.name != "nt":  # where exec would return to the shell before the agent ends
+    if not only_print and program is not None and resume.has_folder:
+        sys.stdout.flush()
         os.chdir(resume.folder)
         os.execv(program, resume.arguments)  # noqa: S606  the agent's own program, without a shell
-    return subprocess.run([program, *resume.arguments[1:]], cwd=resume.folder, check=False).returncode
-
-
-def _other(name: str | None) -> str | None:
-    return None if name is None else one_of(name, ("claude-mem",))
+    if not only_print:
+        missing = resume.arguments[0] if program is None else resume.folder
+        output.note(f"cannot resume here, {missing} is not there; this would:")
+    output.lines([resume.line])
 
 
 def import_(
     memory: Memory,
-    paths: Annotated[
-        list[Path] | None,
-        argument(
-            "[PATH]...",
-            "Files or folders; default: all known places.",
-            parser=path_named,
-            show_default=False,
-        ),
-    ] = None,
-    agent: Annotated[str | None, agent_option(AGENT)] = None,
-    since: Annotated[
-        datetime | None, time_option("Only what changed since: 2026-11-01, 2 weeks ago.", metavar="TIME")
-    ] = None,
-    from_: Annotated[
-        str | None, option("KIND", "Read another memory's database: claude-mem.", "--from", callback=_other)
-    ] = None,
-    wait: Annotated[
-        bool, flag("--wait", "Wait until all is found by meaning, too; else that goes on alone.")
-    ] = False,
-    dry_run: Annotated[bool, flag("--dry-run", "Only say which files would be read.")] = False,
+    paths: list[Path] | None = argument(
+        "[PATH]...", "Files or folders; default: all known places.", default=None, parser=path_named
+    ),
+    agent: str | None = _AGENT,
+    since: datetime | None = time_option("Only what changed since: 2026-11-01, 2 weeks ago.", metavar="TIME"),
+    from_: Literal["claude-mem"] | None = option("KIND", "Read another memory's database: claude-mem."),
+    wait: bool = flag("Wait until all is found by meaning, too; else that goes on alone."),
+    dry_run: bool = flag("Only say which files would be read."),
 ) -> Result:
     """Read what agents keep of their conversations; only what is new."""
     if dry_run:
@@ -215,23 +169,24 @@ def import_(
     _leave_to_the_background(memory.home, done.waiting, 0 if wait else progress.missing)
     notes = list(_unread(done.unread))
     if not done.read_bytes and from_ is None and not memory.upkeep.has_histories(paths or (), agent):
-        notes.append(
-            "no agent has left a history here that could be read; `import PATH` reads one from elsewhere"
-        )
-    return Result({**output.plain(done), "vectors": progress}, _added(done), notes)
+        notes.append("no agent has left a history here that could be read; `import PATH` reads one elsewhere")
+    memories = counted(done.memories, "memory", "memories")
+    added = f"added {counted(done.sessions, 'session')}, {counted(done.messages, 'message')}, {memories}"
+    passed = f"{counted(done.duplicates, 'duplicate')}, {counted(done.skipped, 'line')} skipped"
+    return Result({**output.plain(done), "vectors": progress}, f"{added}; passed over {passed}", notes)
 
 
 def _planned(plan: ImportPlan) -> Result:
     """What an import would read, counted by agent."""
-    sizes: dict[str, list[int]] = {}
+    files, sizes = Counter(file.agent for file in plan.files), Counter[str]()
     for file in plan.files:
-        sizes.setdefault(file.agent, []).append(file.bytes)
+        sizes[file.agent] += file.bytes
     lines = [
-        f"{agent}: {output.counted(len(new), 'file')}, {sum(new) / 1e6:.1f} MB"
-        for agent, new in sorted(sizes.items())
+        f"{agent}: {counted(files[agent], 'file')}, {sizes[agent] / 1e6:.1f} MB" for agent in sorted(files)
     ]
-    text = "\n".join(["would read", *lines]) if lines else "nothing new to read"
-    return Result(output.plain(plan), text, list(_unread(plan.unread)))
+    return Result(
+        plan, ["would read", *lines] if lines else "nothing new to read", list(_unread(plan.unread))
+    )
 
 
 def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
@@ -249,16 +204,6 @@ def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
         )
 
 
-def _added(done: Imported) -> str:
-    added = (
-        counted(done.sessions, "session"),
-        counted(done.messages, "message"),
-        counted(done.memories, "memory", "memories"),
-    )
-    passed = f"{counted(done.duplicates, 'duplicate')}, {counted(done.skipped, 'line')} skipped"
-    return f"added {', '.join(added)}; passed over {passed}"
-
-
 def _unread(unread: Sequence[Unread]) -> Iterator[str]:
     """Which files could not be read wholly, and why."""
     for item in unread[:UNREAD_SHOWN]:
@@ -270,10 +215,8 @@ def _unread(unread: Sequence[Unread]) -> Iterator[str]:
 
 def conversation(
     memory: Memory,
-    named: Annotated[
-        str, argument("ID[:RANGE]", "A conversation's id, or its beginning; ID:5-9 for a part.")
-    ],
-    errors: Annotated[bool, flag("--errors", "Only tools that failed, with their calls.")] = False,
+    named: str = argument("ID[:RANGE]", "A conversation's id, or its beginning; ID:5-9 for a part."),
+    errors: bool = flag("Only tools that failed, with their calls."),
 ) -> Result:
     """Print one archived conversation."""
     book = memory.conversations
@@ -309,22 +252,28 @@ def _shown(talk: Conversation, messages: Sequence[Message]) -> Iterator[str]:
 
 def summaries(
     memory: Memory,
-    session: Annotated[
-        str | None, option("ID", "Only this session's; the beginning of its id is enough.")
-    ] = None,
-    all_projects: AllProjects = False,
+    session: str = option("ID", "Only this session's; the beginning of its id is enough.", default=""),
+    all_projects: bool = Shared.ALL_PROJECTS,
 ) -> Result:
     """List what compactions left in this project, the newest session first."""
     _sum_up(memory)
-    listed = memory.summaries.list(session or "", all_projects=all_projects)
-    lines = [line for item in listed for line in _summary_lines(item)]
-    return Result([_row(item) for item in listed], lines, nothing="no compaction was summed up yet")
+    names = "timestamp compaction_trigger token_count_before token_count_after original_message_range".split()
+    rows, lines = [], []
+    for item in memory.summaries.list(session, all_projects=all_projects):
+        facts = {name: item.document.get(name) for name in names}
+        own = {"id": item.id, "session": item.session, "number": item.number}
+        rows.append({**own, **facts, "executive": item.executive})
+        first, last = facts["original_message_range"] or (0, 0)
+        about = f"{times.minute_of(facts['timestamp'])}  {facts['compaction_trigger']}"
+        lines.append(f"{bold(item.id)}{dim(f'  {about}  messages {first} to {last}')}")
+        lines.append(f"  {one_line(item.executive)}")
+    return Result(rows, lines, nothing="no compaction was summed up yet")
 
 
 def summaries_push(
     memory: Memory,
-    url: Annotated[str, argument("URL", "postgresql://…, or `supabase` for what SUPABASE_DB_URL names.")],
-    all_projects: AllProjects = False,
+    url: str = argument("URL", "postgresql://…, or `supabase` for what SUPABASE_DB_URL names."),
+    all_projects: bool = Shared.ALL_PROJECTS,
 ) -> Result:
     """Write compaction summaries and session records to plain tables of a database of your own."""
     require_person("sending summaries to a server")
@@ -336,14 +285,18 @@ def summaries_push(
 
 def summary(
     memory: Memory,
-    named: Annotated[
-        str, argument("SESSION/NNN", "Which one, as `summaries` shows it; or `save` to keep one from stdin.")
-    ],
-    session: Annotated[str | None, option("ID", "For `save`: the session; default this shell's.")] = None,
+    named: str = argument("SESSION/NNN", "As `summaries` shows it; or `save` to keep one from stdin."),
+    session: str | None = option("ID", "For `save`: the session; default this shell's."),
 ) -> Result:
     """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
     if named == "save":
-        saved, is_new = memory.summaries.save(*_from_stdin(session))
+        owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
+        if not owner:
+            raise typer.BadParameter("whose summary is it? Give --session, or run it in an agent's shell")
+        raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
+        saved, is_new = memory.summaries.save(owner, raw)
         done = f"saved {saved.id}" if is_new else f"{saved.id} says the same already: nothing was saved"
         return Result({"saved": saved.id, "new": is_new}, done)
     with reading("SESSION/NNN"):
@@ -362,16 +315,11 @@ def _provider(name: str | None) -> str | None:
 
 def summarize(
     memory: Memory,
-    path: Annotated[Path, argument("PATH", "A transcript of any known agent.", parser=path_named)],
-    agent: Annotated[str | None, agent_option("Whose it is, where that cannot be told.")] = None,
-    provider: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "rules, anthropic, claude or endpoint:URL; default the setting `summariser`.",
-            callback=_provider,
-        ),
-    ] = None,
+    path: Path = argument("PATH", "A transcript of any known agent.", parser=path_named),
+    agent: str | None = agent_option("Whose it is, where that cannot be told."),
+    provider: str | None = option(
+        "NAME", f"{', '.join(PROVIDERS)}; default the setting `summariser`.", callback=_provider
+    ),
 ) -> Result:
     """Sum up a transcript from its last compaction to its end; nothing is stored."""
     made = memory.summaries.summarize(path, agent=agent, provider=provider, note=output.note)
@@ -380,40 +328,9 @@ def summarize(
 
 def _sum_up(memory: Memory) -> None:
     """Bring in what hooks captured, and sum up what was compacted."""
-    try:
+    with contextlib.suppress(StoreBusy, OSError):
         memory.drain(budget_seconds=5.0)
         memory.summaries.sum_up()
-    except (StoreBusy, OSError):
-        return
-
-
-def _from_stdin(session: str | None) -> tuple[str, bytes]:
-    """Whose summary stands on standard input, and what it says."""
-    owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
-    if not owner:
-        raise typer.BadParameter("whose summary is it? Give --session, or run it in an agent's shell")
-    raw = sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
-    return owner, raw
-
-
-def _row(item: KeptSummary) -> dict[str, Any]:
-    names = "timestamp compaction_trigger token_count_before token_count_after original_message_range".split()
-    return {
-        "id": item.id,
-        "session": item.session,
-        "number": item.number,
-        **{name: item.document.get(name) for name in names},
-        "executive": item.executive,
-    }
-
-
-def _summary_lines(item: KeptSummary) -> Iterator[str]:
-    first, last = item.document.get("original_message_range") or (0, 0)
-    facts = f"{times.minute_of(item.document.get('timestamp'))}  {item.document.get('compaction_trigger')}"
-    yield f"{bold(item.id)}{dim(f'  {facts}  messages {first} to {last}')}"
-    yield f"  {one_line(item.executive)}"
 
 
 def _whole_summary(item: KeptSummary) -> Iterator[str]:

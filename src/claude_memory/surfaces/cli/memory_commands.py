@@ -1,67 +1,61 @@
-"""Commands about memories (remember, list, show, revise, forget, inbox, strength) and reminders (intend)."""
+"""Commands about memories: remember, list, show, revise, forget; those that ask: search, timeline, why; about
+what was done: blame, fix, how; what a project knows: graph, knowledge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+import math
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from claude_memory.model import Kind, MemoryFilter, NewMemory, Scope, StoredMemory, Trust
+from claude_memory.errors import InvalidInput
+from claude_memory.model import Kind, MemoryFilter, NewMemory, Scope, StoredMemory
 from claude_memory.platform.agents import own_trust, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
-    KINDS,
-    AllProjects,
-    AsUser,
-    Id,
-    Ids,
-    OnlyFiles,
-    OnlyKinds,
-    OnlySession,
-    OnlyTask,
-    OnlyTopics,
     Result,
-    Since,
-    Text,
-    Until,
-    Yes,
+    Shared,
+    agent_option,
     argument,
     flag,
     one_at_most,
-    one_of,
     option,
-    reading,
+    path_named,
     whole_text,
 )
-from claude_memory.surfaces.cli.output import bold, cyan, day, dim, head, one_line, styled, yellow
+from claude_memory.surfaces.cli.output import bold, counted, cyan, day, dim, head, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:
+    from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
-    from claude_memory.store.model import Intention
+    from claude_memory.search.past_work import TimelineEntry
 
-Topics = Annotated[list[str] | None, option("TOPIC", "A topic; repeatable.", "--topic")]
-Files = Annotated[list[str] | None, option("FILE", "A file it is about; repeatable.", "--file")]
-Listed = Annotated[int, option("N", "At most so many.", min=1)]
-IntentionId = Annotated[str, argument("ID", "The intention, or its unique beginning.")]
 _VERDICTS = {"reinforced": "repeats", "linked": "says something newer of the same than"}
-LISTED = 20
+_TOPICS = option("TOPIC", "A topic; repeatable.")
+_FILES = option("FILE", "A file it is about; repeatable.")
+_LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
+_OUTCOMES = {"passed": "passed afterwards", "failing": "still failed then", "unknown": "not run again there"}
+_FORMATS = {".svg": "svg", ".mmd": "mermaid", ".md": "mermaid", ".graphml": "graphml", ".xml": "graphml"}
+_LIMIT = option("N", "How many at most.", default=10, min=1, max=100)
 
 
 def remember(
     memory: Memory,
-    text: Text,
-    kind: Annotated[Kind, option("KIND", f"What it is: {KINDS}.")] = Kind.NOTE,
-    title: Annotated[str | None, option("TITLE", "A title; default its first line.")] = None,
-    topic: Topics = None,
-    file: Files = None,
-    supersedes: Annotated[str | None, option("ID", "The memory this one takes the place of.")] = None,
-    scope: Annotated[
-        Scope, option("SCOPE", "`project`, or `user`: it travels with you to every project.")
-    ] = Scope.PROJECT,
-    session: Annotated[str | None, option("SESSION", "The conversation it comes from.")] = None,
-    as_user: AsUser = False,
+    text: list[str] = Shared.TEXT,
+    kind: Kind = option("KIND", f"What it is: {Shared.KINDS}.", default=Kind.NOTE),
+    title: str | None = option("TITLE", "A title; default its first line."),
+    topic: list[str] | None = _TOPICS,
+    file: list[str] | None = _FILES,
+    supersedes: str | None = option("ID", "The memory this one takes the place of."),
+    scope: Scope = option("SCOPE", "`project`, or `user`: for all your projects.", default=Scope.PROJECT),
+    session: str | None = option("SESSION", "The conversation it comes from."),
+    as_user: bool = Shared.AS_USER,
 ) -> Result:
     """Keep a memory."""
     new = NewMemory(
@@ -85,15 +79,15 @@ def remember(
 
 def list_(
     memory: Memory,
-    kind: OnlyKinds = None,
-    topic: OnlyTopics = None,
-    file: OnlyFiles = None,
-    task: OnlyTask = None,
-    session: OnlySession = None,
-    since: Since = None,
-    until: Until = None,
-    limit: Listed = LISTED,
-    all_projects: AllProjects = False,
+    kind: list[Kind] | None = Shared.ONLY_KINDS,
+    topic: list[str] | None = Shared.ONLY_TOPICS,
+    file: list[str] | None = Shared.ONLY_FILES,
+    task: str | None = Shared.ONLY_TASK,
+    session: str | None = Shared.ONLY_SESSION,
+    since: datetime | None = Shared.SINCE,
+    until: datetime | None = Shared.UNTIL,
+    limit: int = option("N", "At most so many.", default=20, min=1),
+    all_projects: bool = Shared.ALL_PROJECTS,
 ) -> Result:
     """List memories, newest first."""
     memory.catch_up()
@@ -107,10 +101,10 @@ def list_(
         until=until,
     )
     newest = memory.newest(wanted, limit=limit, all_projects=all_projects)
-    return Result(newest, map(_listed, newest), nothing="no memories that fit")
+    return Result(newest, map(output.listed, newest), nothing="no memories that fit")
 
 
-def show(memory: Memory, ids: Ids) -> Result:
+def show(memory: Memory, ids: list[str] = Shared.IDS) -> Result:
     """Show whole memories."""
     memories = [(item, memory.stale(item)) for item in memory.show(ids)]
     lines = [line for item, stale in memories for line in ("", *_memory_lines(item, stale))]
@@ -121,17 +115,12 @@ def show(memory: Memory, ids: Ids) -> Result:
 def _memory_lines(stored: StoredMemory, stale: str) -> Iterator[str]:
     """One memory in full; `stale` is what the working tree no longer bears out."""
     yield head(stored.id, stored.kind, stored.title, output.standing(stored.status, stored.superseded_by))
+    names = "session task topics files trust pinned supersedes".split()
     details = {
-        "created": times.minute(stored.created_at),
-        "changed": times.minute(stored.updated_at) if stored.updated_at != stored.created_at else "",
-        "session": stored.session,
-        "task": stored.task,
-        "topics": ", ".join(stored.topics),
-        "files": ", ".join(stored.files),
-        "trust": stored.trust,
+        "created": stored.created_at,
+        "changed": stored.updated_at if stored.updated_at != stored.created_at else None,
+        **{name: getattr(stored, name) for name in names},
         "scope": stored.scope if stored.scope != "project" else "",
-        "pinned": "yes" if stored.pinned else "",
-        "supersedes": stored.supersedes,
         "stale": stale,
     }
     yield from output.table(details, indent="  ")
@@ -142,149 +131,74 @@ def _memory_lines(stored: StoredMemory, stale: str) -> Iterator[str]:
 
 def revise(
     memory: Memory,
-    id_: Id,
-    text: Annotated[str | None, option("TEXT", "The new text; `-` reads standard input.")] = None,
-    title: Annotated[str | None, option("TITLE", "The new title.")] = None,
-    kind: Annotated[Kind | None, option("KIND", f"The new kind: {KINDS}.")] = None,
-    topic: Topics = None,
-    file: Files = None,
-    pin: Annotated[bool | None, flag("--pin/--unpin", "Keep it from fading.")] = None,
-    supersede_with: Annotated[
-        str | None, option("TEXT", "Keep the old memory and put this text in its place.")
-    ] = None,
-    reason: Annotated[str | None, option("TEXT", "Why it changed; kept with the change.")] = None,
-    accept: Annotated[
-        bool, flag("--accept", "Make what an agent, a tool or a file said your own word.")
-    ] = False,
-    as_user: AsUser = False,
+    id_: str = Shared.ID,
+    text: str | None = option("TEXT", "The new text; `-` reads standard input."),
+    title: str | None = option("TITLE", "The new title."),
+    kind: Kind | None = option("KIND", f"The new kind: {Shared.KINDS}."),
+    topic: list[str] | None = _TOPICS,
+    file: list[str] | None = _FILES,
+    pin: bool | None = flag("Keep it from fading.", "--pin/--unpin", default=None),
+    supersede_with: str | None = option("TEXT", "Keep the old memory and put this text in its place."),
+    reason: str | None = option("TEXT", "Why it changed; kept with the change."),
+    accept: bool = flag("Make what an agent, a tool or a file said your own word."),
+    as_user: bool = Shared.AS_USER,
 ) -> Result:
     """Correct a memory, pin it, or put a new one in its place."""
-    changes: dict[str, Any] = {"title": title, "kind": kind, "topics": topic, "files": file, "pinned": pin}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    given: dict[str, Any] = {"title": title, "kind": kind, "topics": topic, "files": file, "pinned": pin}
+    changes = {name: value for name, value in given.items() if value is not None}
     if supersede_with is None and text is None and not changes and not accept:
         raise typer.BadParameter("say what to change: --text, --title, --kind, --topic, --file, --pin …")
     one_at_most(("--accept", accept), ("--supersede-with", supersede_with))
-    if supersede_with is not None and text is not None:
-        raise typer.BadParameter("--text changes the memory, --supersede-with replaces it: give one of them")
+    one_at_most(("--text", text), ("--supersede-with", supersede_with))
     trust = own_trust(as_user=as_user)
-    new_text = supersede_with if supersede_with is not None else text
-    body = whole_text([new_text]) if new_text is not None else None
     if supersede_with is not None:
         [old] = memory.find([id_])
-        changes.pop("pinned", None)
-        kept: dict[str, Any] = {
-            "kind": old.kind,
-            "topics": old.topics,
-            "files": old.files,
-            "scope": old.scope,
-        }
+        kept = {name: getattr(old, name) for name in ("kind", "topics", "files", "scope")}
+        changes = {name: value for name, value in changes.items() if name != "pinned"}
         why = {"reason": reason} if reason else {}
-        changed = memory.supersede(
-            old.id, NewMemory(body=body or "", trust=trust, provenance=why, **{**kept, **changes})
-        )
+        new = NewMemory(body=whole_text([supersede_with]), trust=trust, provenance=why, **{**kept, **changes})
+        changed, done = memory.supersede(old.id, new), "superseded by"
     else:
-        [changed] = memory.accept([id_]) if accept else memory.find([id_])
+        body = whole_text([text]) if text is not None else None
+        [changed], done = memory.accept([id_]) if accept else memory.find([id_]), "revised"
         if changes or body is not None:
             changed = memory.revise(id_, body=body, reason=reason or None, trust=trust, **changes)
     _note_proposal(changed)
-    proposed = changed.provenance.get("proposed_for")
-    done = "proposed" if proposed else "superseded by" if supersede_with is not None else "revised"
-    return Result(changed, _line(done, changed))
+    return Result(changed, _line("proposed" if "proposed_for" in changed.provenance else done, changed))
 
 
 def forget(
     memory: Memory,
-    ids: Ids,
-    erase: Annotated[
-        bool, flag("--erase", "Remove it everywhere, for good; a hash keeps it from coming back.")
-    ] = False,
-    undo: Annotated[bool, flag("--undo", "Bring forgotten memories back.")] = False,
-    yes: Yes = False,
+    ids: list[str] = Shared.IDS,
+    erase: bool = flag("Remove it everywhere, for good; a hash keeps it from coming back."),
+    undo: bool = flag("Bring forgotten memories back."),
+    yes: bool = Shared.YES,
 ) -> Result:
     """Hide memories (undo with --undo), or erase them for good."""
     one_at_most(("--erase", erase), ("--undo", undo))
     if erase:
         return _erase(memory, ids, yes=yes)
-    changed = memory.restore(ids) if undo else memory.forget(ids)
-    if not undo:
-        days = memory.settings.forget_undo_days
-        output.note(f"undo within {days} days: forget --undo {' '.join(ids)}")
-    return Result(changed, [_line("restored" if undo else "forgot", item) for item in changed])
+    if undo:
+        restored = memory.restore(ids)
+        return Result(restored, [_line("restored", item) for item in restored])
+    gone = memory.forget(ids)
+    output.note(f"undo within {memory.settings.forget_undo_days} days: forget --undo {' '.join(ids)}")
+    return Result(gone, [_line("forgot", item) for item in gone])
 
 
 def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Result:
     require_person("erasing for good")
     titles = ", ".join(f"“{item.title}”" for item in memory.find(ids))
-    output.confirm(f"Erase {titles} for good?", yes=yes, refused="nothing erased")
+    output.confirm(f"Erase {titles} for good?", yes=yes)
     erased = memory.erase(ids)
-    counts = (
-        output.counted(erased.memories, "memory", "memories"),
-        output.counted(erased.events, "event"),
-        output.counted(erased.passages, "passage"),
-        output.counted(erased.cut, "other text"),
+    memories = counted(erased.memories, "memory", "memories")
+    events, passages = counted(erased.events, "event"), counted(erased.passages, "passage")
+    left = ["it still stands where only you can take it out:", *(f"  {place}" for place in erased.left)]
+    return Result(
+        erased,
+        f"erased {memories}, {events}, {passages}, {counted(erased.cut, 'other text')}",
+        [*(left if erased.left else ()), erased.beyond],
     )
-    notes = [f"  {place}" for place in erased.left]
-    if notes:
-        notes.insert(0, "it still stands where only you can take it out:")
-    if erased.beyond:
-        notes.append(erased.beyond)
-    return Result(erased, f"erased {', '.join(counts)}", notes)
-
-
-def inbox(memory: Memory, limit: Listed = LISTED, all_projects: AllProjects = False) -> Result:
-    """List proposals, newest first."""
-    proposed = memory.inbox(all_projects=all_projects)
-    rest = len(proposed) - limit
-    more = f"{rest} more: --limit {len(proposed)}" if rest > 0 else ""
-    how = "accept ID… · edit ID TEXT · reject ID…" if proposed else "nothing is proposed here"
-    return Result(proposed[:limit], map(_listed, proposed[:limit]), (more, how))
-
-
-def inbox_accept(memory: Memory, ids: Ids) -> Result:
-    """Confirm proposals: from now on they are your own word."""
-    accepted = memory.accept(ids)
-    return Result(accepted, f"{output.counted(len(accepted), 'proposal')} accepted")
-
-
-def inbox_edit(
-    memory: Memory,
-    id_: Annotated[str, argument("ID", "A proposal.")],
-    text: Annotated[str, argument("TEXT", "What it should say.")],
-    kind: Annotated[str | None, option("KIND", "What kind of memory it is.")] = None,
-) -> Result:
-    """Confirm a proposal in your own words."""
-    return Result(memory.accept([id_], body=text, kind=kind), "1 proposal accepted")
-
-
-def inbox_reject(memory: Memory, ids: Ids) -> Result:
-    """Refuse proposals: they are gone and never come back."""
-    gone = memory.reject(ids)
-    return Result({"rejected": gone}, f"{output.counted(gone, 'proposal')} rejected")
-
-
-def strength(
-    memory: Memory,
-    ids: Ids,
-    confirm: Annotated[bool, flag("--confirm", "It is still true.")] = False,
-    promote: Annotated[bool, flag("--promote", "Hold it more firmly.")] = False,
-    demote: Annotated[
-        bool, flag("--demote", "Let it fade; only --confirm or --promote bring it back.")
-    ] = False,
-) -> Result:
-    """Show how firmly memories are held, or say that they matter more or less."""
-    one_at_most(("--confirm", confirm), ("--promote", promote), ("--demote", demote))
-    use = "confirmed" if confirm else "promoted" if promote else "demoted" if demote else None
-    memories = memory.find(ids)
-    if demote and any(item.trust is Trust.USER for item in memories):
-        require_person("demoting what the user said")
-    life = memory.lifecycle
-    standing = life.review(memories, use) if use else life.standing(memories)
-    lines = []
-    for item in standing:
-        uses = f"{item.reviews} uses{', demoted' if item.demoted else ''}"
-        days = dim(f"stable for {item.stability_days:.1f} days, {uses}")
-        lines.append(f"{cyan(item.memory)}  {bold(f'{item.strength:.2f} {item.state:<11}')} {days}")
-    return Result(standing, lines)
 
 
 def _note_proposal(stored: StoredMemory) -> None:
@@ -296,116 +210,259 @@ def _line(done: str, item: StoredMemory) -> str:
     return f"{done} {head(item.id, item.kind, item.title)}"
 
 
-def _listed(item: StoredMemory) -> str:
-    ending = output.standing(item.status, item.superseded_by)
-    return head(item.id, f"{day(item.created_at)}  {item.kind:<10}", item.title, ending)
+# --- asking
 
 
-# --- reminders
+def _a_number(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):  # no range leaves it out
+        raise typer.BadParameter(f"{value} is not a number.")
+    return value
 
 
-def _priority(name: str) -> str:
-    return one_of(name, ("high", "normal", "low"))
-
-
-def intend_set(
+def search(
     memory: Memory,
-    text: Annotated[list[str], argument("TEXT", "What to be reminded of; `-` reads standard input.")],
-    at: Annotated[str | None, option("TIME", "When: `tomorrow 9:00`, `friday`, `2026-11-20 10:00`.")] = None,
-    in_: Annotated[str | None, option("SPAN", "In how long: `2h`, `3 days`.", "--in")] = None,
-    file: Annotated[
-        list[str] | None, option("GLOB", "When such a file is touched: `src/auth/**`; repeatable.")
-    ] = None,
-    topic: Annotated[list[str] | None, option("TOPIC", "When the topic comes up; repeatable.")] = None,
-    codebase: Annotated[
-        str | None, option("NAME", "In this project: its id, its folder, or a name that only one has.")
-    ] = None,
-    priority: Annotated[str, option("PRIORITY", "`high`, `normal` or `low`.", callback=_priority)] = "normal",
-    deadline: Annotated[str | None, option("TIME", "Until when; it comes up from the day before.")] = None,
+    query: list[str] = argument("QUERY", "A question, or a few words."),
+    limit: int | None = option("N", "How many hits at most.", min=1, max=1000),
+    kind: list[Kind] | None = Shared.ONLY_KINDS,
+    topic: list[str] | None = Shared.ONLY_TOPICS,
+    file: list[str] | None = Shared.ONLY_FILES,
+    task: str | None = Shared.ONLY_TASK,
+    session: str | None = Shared.ONLY_SESSION,
+    since: datetime | None = Shared.SINCE,
+    until: datetime | None = Shared.UNTIL,
+    min_relevance: float | None = option(
+        "R", "Leave out hits below this relevance; 0 shows every hit.", min=0, max=1, callback=_a_number
+    ),
+    agent: str | None = agent_option("Only with this agent: claude-code, codex …"),
+    branch: str | None = option("NAME", "Only work on this branch."),
+    command: str | None = option("WORDS", "Only where a command with these words was run."),
+    commit: str | None = option("HASH", "Only where this commit was made: hash or words."),
+    failed: bool = flag("Only where a tool failed; with --command, that command."),
+    all_projects: bool = Shared.ALL_PROJECTS,
 ) -> Result:
-    """Keep an intention; without a condition it comes up at the next chance."""
-    one_at_most(("--at", at), ("--in", in_))
-    book = memory.intentions
-    for name, read, given in (
-        ("--at", book.when, at),
-        ("--in", book.after, in_),
-        ("--deadline", book.when, deadline),
-    ):
-        if given is not None:
-            with reading(name):
-                read(given)
-    made = book.set(
-        whole_text(text),
-        at=at or None,
-        in_=in_ or None,
-        deadline=deadline or None,
-        files=file or [],
-        topics=topic or [],
-        codebase=codebase or None,
-        priority=priority,
+    """Find memories and past work by words and meaning, best first."""
+    memory.warm_up()
+    memory.catch_up()
+    hits = memory.search(
+        " ".join(query),
+        limit=limit,
+        kinds=kind or (),
+        topics=topic or (),
+        files=file or (),
+        task=task or None,
+        session=session or None,
+        since=since,
+        until=until,
+        agent=agent,
+        branch=branch or None,
+        command=command or None,
+        commit=commit or None,
+        failed=failed,
+        min_relevance=min_relevance,
+        all_projects=all_projects,
     )
-    return _answer("set", made)
+    memory.note_question()
+    if "words only" in memory.search_mode:
+        output.note(f"searched {memory.search_mode}")
+        from claude_memory.surfaces.hooks import background
+
+        background.go_on(memory)
+    nothing = "nothing found; try other words or fewer filters" + (
+        "" if all_projects else ", or --all-projects"
+    )
+    if not hits and not any(memory.stats(all_projects=all_projects).memories.values()):
+        nothing = 'no memories here yet: claude-memory remember "…" keeps the first'
+    return Result([output.hit(hit) for hit in hits], output.hit_lines(hits, output.width()), nothing=nothing)
 
 
-def intend_check(
+def timeline(
     memory: Memory,
-    file: Annotated[list[str] | None, option("FILE", "A file that is being worked on; repeatable.")] = None,
-    about: Annotated[str, option("TEXT", "What is being worked on, in words.")] = "",
+    around: str | None = option("ID", "Around this memory."),
+    query: str | None = option("QUERY", "Around the best answer to this."),
+    before: int = option("N", "Entries before it.", default=5, min=0, max=1000),
+    after: int = option("N", "Entries after it.", default=5, min=0, max=1000),
+    session: str | None = Shared.ONLY_SESSION,
 ) -> Result:
-    """Show what is due now."""
-    due = memory.intentions.check(files=file or [], words=about)
-    return Result(
-        [{**output.plain(item.intention), "reason": item.reason} for item in due],
-        [f"{_intention_line(item.intention)}{yellow(f'  ({one_line(item.reason)})')}" for item in due],
-        nothing="nothing is due",
+    """Show what happened when: lately, or around a memory."""
+    one_at_most(("--around", around), ("--query", query))
+    memory.catch_up()
+    entries = memory.timeline(
+        around=around or None, query=query or None, before=before, after=after, session=session or None
+    )
+    return Result(entries, map(_happened, entries), nothing="nothing has happened here yet")
+
+
+def _happened(entry: TimelineEntry) -> str:
+    mark = "▸" if entry.anchor else "·" if entry.is_event else " "
+    title = one_line(entry.title)[:160]
+    facts = dim(f"{mark} {times.minute(entry.timestamp)}  {entry.kind:<12}")
+    return (
+        f"{facts} {bold(title) if entry.anchor else title}{cyan('' if entry.is_event else f'  {entry.id}')}"
     )
 
 
-def intend_list(
-    memory: Memory, all_: Annotated[bool, flag("--all", "Completed and cancelled ones, too.")] = False
-) -> Result:
-    """List the open intentions of this project."""
-    intentions = memory.intentions.list(all_=all_)
-    return Result(intentions, map(_intention_line, intentions), nothing="no intentions here")
-
-
-def intend_complete(memory: Memory, id_: IntentionId) -> Result:
-    """Mark an intention as done."""
-    return _answer("completed", memory.intentions.complete(id_))
-
-
-def intend_snooze(
+def why(
     memory: Memory,
-    id_: IntentionId,
-    until: Annotated[list[str], argument("TIME", "A span or a time: `2h`, `tomorrow 9:00`.")],
+    id_: str = Shared.ID,
+    query: str | None = option("QUERY", "The question; default the last one asked here."),
 ) -> Result:
-    """Put an intention off."""
-    moment = " ".join(until)
-    with reading("TIME"):
-        memory.intentions.when(moment)
-    return _answer("snoozed", memory.intentions.snooze(id_, moment))
-
-
-def intend_cancel(memory: Memory, id_: IntentionId) -> Result:
-    """Drop an intention without doing it."""
-    return _answer("cancelled", memory.intentions.cancel(id_))
-
-
-def _answer(done: str, intention: Intention) -> Result:
-    return Result(intention, f"{done} {_intention_line(intention)}")
-
-
-def _intention_line(intention: Intention) -> str:
-    conditions = [
-        f"at {times.minute(intention.at)}" if intention.at else "",
-        f"until {times.minute(intention.deadline)}" if intention.deadline else "",
-        f"files {', '.join(intention.files)}" if intention.files else "",
-        f"topics {', '.join(intention.topics)}" if intention.topics else "",
-        f"in {intention.codebase}" if intention.codebase else "",
-        f"snoozed until {times.minute(intention.snoozed_until)}" if intention.snoozed_until else "",
-        "" if intention.status == "open" else intention.status.value,
+    """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
+    memory.catch_up()
+    given = memory.given(id_)
+    lines = [
+        f"given to an agent {bold(times.minute(item.timestamp))}"
+        + dim(f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}")
+        for item in given
     ]
-    shown = "; ".join(part for part in conditions if part)
-    priority = styled("bold red", "high  " if intention.priority == "high" else "")
-    conditions_shown = dim(f"  {one_line(shown)}" if shown else "")
-    return f"{cyan(intention.id)}  {priority}{bold(one_line(intention.text))}{conditions_shown}"
+    try:
+        explained = memory.why(id_, query)
+    except InvalidInput:
+        if not given:
+            raise
+        return Result({"given": given}, lines)  # never searched for, but hooks have given it
+    question = [f"{dim('for the question')} {bold(f'“{one_line(explained.query)}”')}"] * bool(explained.query)
+    words = [line for text in explained.words for line in output.paragraph(text, output.width(), "")]
+    numbers = output.table({name: f"{value:.4g}" for name, value in explained.numbers.items()}, indent="  ")
+    return Result({**output.plain(explained), "given": given}, [*question, *words, "", *numbers, *lines])
+
+
+# --- what was done
+
+
+def blame(
+    memory: Memory,
+    named: str = argument("FILE[:LINE]", "A file, or one line of it."),
+    limit: int = _LIMIT,
+    all_projects: bool = Shared.ALL_PROJECTS,
+) -> Result:
+    """Tell which exchanges shaped a file, or a line of it, and why."""
+    file, line = _file_and_line(named)
+    memory.catch_up()
+    root, whole = Path(memory.project.path or "."), Path.cwd() / file
+    below = (whole.relative_to(root) if whole.is_relative_to(root) else Path(file)).as_posix()
+    exchanges = memory.work(all_projects=all_projects).blame(below, line=line, limit=limit)
+    if exchanges and line is not None and not any(exchange.line for exchange in exchanges):
+        output.note("no edit of this very line is known; these edited the file")
+    lines: list[str] = []
+    for item in exchanges:
+        edits = counted(item.edits, "edit") + (", this line" if item.line else "")
+        lines += [head(item.id, day(item.timestamp), item.title, dim(f"  {edits}"))]
+        lines += _details(asked=item.why, ended=item.ended, commit=item.commits)
+    return Result(exchanges, lines, nothing=f"no exchange is known to have edited {file}")
+
+
+def _file_and_line(named: str) -> tuple[str, str | None]:
+    """The file, and the text of the line that was asked about."""
+    match = _LINE.fullmatch(named)
+    if match is None or Path(named).exists():
+        return named, None
+    try:
+        lines = Path(match["file"]).read_text("utf-8", "replace").splitlines()
+        return match["file"], lines[int(match["line"]) - 1]
+    except (OSError, IndexError):
+        raise typer.BadParameter(f"{match['file']} has no line {match['line']} here.") from None
+
+
+def fix(
+    memory: Memory,
+    error: list[str] = argument("ERROR", "The error's text, or its main line."),
+    limit: int = option("N", "How many at most.", default=5, min=1, max=100),
+    all_projects: bool = Shared.ALL_PROJECTS,
+) -> Result:
+    """Tell what was done after this error before, and whether it held."""
+    memory.catch_up()
+    fixes = memory.work(all_projects=all_projects).fix(" ".join(error), limit=limit)
+    lines: list[str] = []
+    for item in fixes:
+        back = f", came back {times.minute(item.came_back)}" if item.came_back else ""
+        outcome = dim(f"  {_OUTCOMES[item.outcome]}{back}")
+        lines += [head(item.id, times.minute(item.timestamp), item.title, outcome)]
+        lines += _details(error=item.error, command=item.command, then=item.after, ended=item.ended)
+    return Result(fixes, lines, nothing="this error was not met here before, as far as is known")
+
+
+def how(
+    memory: Memory,
+    words: list[str] = argument("WORDS", "What it does, or a part of it."),
+    limit: int = _LIMIT,
+    all_projects: bool = Shared.ALL_PROJECTS,
+) -> Result:
+    """Show the commands that worked here for something."""
+    memory.catch_up()
+    commands = memory.work(all_projects=all_projects).how(" ".join(words), limit=limit)
+    lines: list[str] = []
+    for item in commands:
+        failed = f", failed {item.failed}×" if item.failed else ""
+        facts = dim(f"worked {item.worked}×{failed}, last {times.minute(item.last)}")
+        lines += [f"{bold(one_line(item.command))}  {facts}  {cyan(item.id)}"]
+        lines += _details(**{"failed with": item.error})
+    return Result(commands, lines, nothing="no command with these words was run here, as far as is known")
+
+
+def _details(**values: str | Sequence[str]) -> Iterator[str]:
+    for name, value in values.items():
+        for text in [value] if isinstance(value, str) else value:
+            if text:
+                yield f"{dim(f'    {name:<7} ')}{one_line(text)}"
+
+
+# --- what a project knows
+
+
+def graph(
+    memory: Memory,
+    start: str = argument("ID|PATH|TOPIC", "A memory, a file, a topic, a symbol, an error."),
+    hops: int = option("N", "How far to go.", default=2, min=1, max=4),
+    write: Path | None = option(
+        "FILE", "Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending.", parser=path_named
+    ),
+) -> Result:
+    """Draw what is around a memory, a file or a topic."""
+    if write is not None and write.suffix not in _FORMATS:
+        raise typer.BadParameter("the file must end in .svg, .mmd or .graphml")
+    memory.catch_up(graph=True)
+    around = memory.graph.around(start, hops=hops)
+    if write is not None:
+        write.write_text(around.drawn(_FORMATS[write.suffix]), "utf-8", "replace")
+        output.note(f"wrote {write}")
+    nodes = [{"kind": node.kind, "name": node.name, "label": around.label(node)} for node in around.nodes]
+    edges = [
+        {**output.plain(edge), "source": edge.source.name, "target": edge.target.name}
+        for edge in around.edges
+    ]
+    return Result({"nodes": nodes, "edges": edges}, around.drawn("text").split("\n"))
+
+
+def knowledge(
+    memory: Memory, topic: str | None = argument("[TOPIC]", "Only what concerns this.", default=None)
+) -> Result:
+    """Show decisions with their reasons, and rules with how often and since when they came up."""
+    memory.catch_up(graph=True)
+    known = memory.knowledge(topic or None)
+    nothing = "nothing is known about this yet" if topic else "nothing is known here yet"
+    return Result(known, _known_lines(known), nothing=nothing)
+
+
+def _known_lines(known: Knowledge) -> Iterator[str]:
+    decisions: list[str] = []
+    rules: list[str] = []
+    recurring: dict[str, list[str]] = {"check": [], "together": []}
+    for decision in known.decisions:
+        decisions += [head(f"  {decision.memory.id}", day(decision.memory.created_at), decision.memory.title)]
+        decisions += _details(why=decision.reason, replaced=decision.replaced)
+        decisions += _details(contradicted=decision.contradicted_by)
+    for rule in known.rules:
+        facts = f"{rule.memory.kind}, {counted(rule.sessions, 'session')} since {day(rule.since)}"
+        rules += [head(f"  {rule.memory.id}", facts, rule.memory.title)]
+        rules += _details(contradicted=rule.contradicted_by)
+    for item in known.recurring:
+        recurring[item.kind].append(f"  {item.text}{dim(f'  {len(item.sessions)} sessions')}")
+    blocks = {
+        "decisions": decisions,
+        "patterns and conventions": rules,
+        "how it is checked": recurring["check"],
+        "changes together": recurring["together"],
+        "most mentioned": [f"  {item.kind} {item.name}{dim(f'  {count}')}" for item, count in known.things],
+    }
+    for heading, block in blocks.items():
+        yield from [bold(heading), *block] if block else []

@@ -21,7 +21,8 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Hit, Status
+from claude_memory.model import Hit, Status, StoredMemory
+from claude_memory.text import times
 
 FAILURE_CHARACTERS = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -36,7 +37,7 @@ HIT_FIELDS = "id kind title snippet relevance session project timestamp files st
 
 def styled(style: str, text: object) -> str:
     """A part of a line that looks different on a terminal; empty if the text is."""
-    return f"\x02{style}\x1f{clean(str(text))}\x03" if text else ""
+    return f"\x02{style}\x1f{clean(str(text))}\x03" if text and style else str(text or "")
 
 
 bold, dim, cyan, yellow, red = (partial(styled, style) for style in ("bold", "dim", "cyan", "yellow", "red"))
@@ -64,12 +65,18 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def size(count: int) -> str:
     """Bytes as a person says them."""
-    amount = float(count)
-    for unit in ("bytes", "KB", "MB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} GB"
+    from rich.filesize import decimal
+
+    return decimal(count)
+
+
+def words(value: object) -> str:
+    """A value as a person reads it: a moment, several things, yes; empty where there is none."""
+    if isinstance(value, datetime):
+        return times.minute(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "yes" if value is True else "" if value is None or value is False else str(value)
 
 
 # --- lines that several commands share
@@ -87,12 +94,18 @@ def standing(status: Status, superseded_by: str | None) -> str:
     return {Status.ARCHIVED: dim("  archived"), Status.FORGOTTEN: red("  forgotten")}.get(status, "")
 
 
+def listed(item: StoredMemory) -> str:
+    """The line of a memory in a list."""
+    facts = f"{day(item.created_at)}  {item.kind:<10}"
+    return head(item.id, facts, item.title, standing(item.status, item.superseded_by))
+
+
 def hit_lines(hits: Sequence[Hit], columns: int | None) -> Iterator[str]:
     """Each hit with its head line and, where it says more than the title, its snippet."""
     for item in hits:
-        facts = dim(f"{item.kind:<11} {day(item.timestamp)}")
+        facts = f"{bold(f'{item.relevance:.2f}')}  {dim(f'{item.kind:<11} {day(item.timestamp)}')}"
         title = f"{bold(one_line(item.title))}{standing(item.status, item.superseded_by)}"
-        yield f"{cyan(item.id)}  {bold(f'{item.relevance:.2f}')}  {facts}  {title}"
+        yield f"{cyan(item.id)}  {facts}  {title}"
         snippet = one_line(item.snippet)
         if snippet and snippet.rstrip("…") not in one_line(item.title):
             yield from paragraph(snippet, columns, "    ")
@@ -113,19 +126,11 @@ def table(values: Mapping[str, object], style: str = "dim", indent: str = "") ->
     """Names and values, aligned; what has no value is left out."""
     longest = max((len(name) for name in values), default=0)
     for name, value in values.items():
-        if value not in ("", None):
-            yield f"{indent}{styled(style, f'{name:<{longest}}')}  {one_line(str(value))}"
+        if text := one_line(words(value)):
+            yield f"{indent}{styled(style, f'{name:<{longest}}')}  {text}"
 
 
 # --- writing
-
-
-def prepare_streams() -> None:
-    """Let no character make printing fail, whatever the locale."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
 
 
 def document(value: Any) -> None:
@@ -152,7 +157,7 @@ def binary() -> BinaryIO:
 
 def lines(content: Iterable[str]) -> None:
     """Print lines, with colours only where a person sees them."""
-    if not _coloured():
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         sys.stdout.writelines("".join(text for text, _ in pieces(line)).rstrip() + "\n" for line in content)
         return
     from rich.console import Console
@@ -186,11 +191,7 @@ def failure(message: str) -> None:
 
 
 def confirm(
-    question: str,
-    *,
-    yes: bool,
-    unasked: str = "this cannot be undone: repeat it with --yes",
-    refused: str = "nothing done",
+    question: str, *, yes: bool, unasked: str = "this cannot be undone: repeat it with --yes"
 ) -> None:
     """Ask before what should not happen by mistake; without a terminal only `--yes` answers."""
     if yes:
@@ -198,7 +199,7 @@ def confirm(
     if not sys.stdin.isatty():
         raise InvalidInput(unasked)
     if not answered(question):
-        raise InvalidInput(refused)
+        raise InvalidInput("nothing done")
 
 
 def answered(question: str) -> bool:
@@ -218,10 +219,6 @@ def answered(question: str) -> bool:
 def width() -> int | None:
     """Columns of the terminal, or None when nobody looks and lines stay whole."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 # --- values for programs

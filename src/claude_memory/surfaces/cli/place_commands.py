@@ -1,78 +1,61 @@
-"""Commands that carry the home to a file, a place, another home or a team, and back: backup, sync, team."""
+"""Commands that carry the home to a file, a place, another home or a team, and back: backup, sync, team; and
+demo, which fills a home and throws it away.
+"""
 
 from __future__ import annotations
 
 import getpass
+import os
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.platform.agents import inside_agent, require_person
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import (
-    DryRun,
-    Json,
-    Result,
-    WorkPlace,
-    Yes,
-    argument,
-    flag,
-    option,
-    path_named,
-)
-from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, size
+from claude_memory.surfaces.cli.command import Result, Shared, WorkPlace, argument, flag, option, path_named
+from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, size, styled
 
 if TYPE_CHECKING:
     from claude_memory.backup.archives import BackupReport, RestoreChange
-    from claude_memory.backup.restore import Agreement
     from claude_memory.backup.sync import Exchanged, Homes
     from claude_memory.backup.team import Invitation, Member
     from claude_memory.memory import Memory
+    from claude_memory.sample import SampleEvent, SampleQuestion
     from claude_memory.store.sql.feed import Taken
 
 PROGRESS_SECONDS = 2.0
-PlaceName = Annotated[
-    str | None,
-    argument(
-        "[PLACE]", "A folder, s3://BUCKET/PATH, gs://…, az://… or git:REPOSITORY#NAME; default backup_to."
-    ),
-]
-BackupId = Annotated[str | None, option("ID", "Not the newest but this one of `backup list`.", "--backup")]
-AgreedSettings = Annotated[
-    bool | None,
-    flag(
-        "--settings/--no-settings",
-        "Take over settings that send text away, change trust or name places and commands; "
-        "`backup verify` shows them. Without a terminal they are left out by default.",
-    ),
-]
-Pair = Annotated[
-    bool,
-    flag(
-        "--pair",
-        "The other home is yours, too: from now on what it says counts as said here. Without it, what a "
-        "home brings that was never paired is kept as imported, and changes nothing that is here.",
-    ),
-]
+_PLACES = "A folder, s3://BUCKET/PATH, gs://…, az://… or git:REPOSITORY#NAME; default backup_to."
+_TARGETS = """A file whose name ends in .zip, .tar.gz or .tar.zst, a folder, or `-` for a .tar.gz on \
+standard output; default the home's folder backups."""
+_OTHER_HOME = """A place as for `backup push`, the folder of another home, or a host that has \
+claude-memory; default backup_to."""
+_PLACE = argument("[PLACE]", _PLACES, default=None)
+_BACKUP = option("ID", "Not the newest but this one of `backup list`.")
+_SETTINGS = flag(
+    "Take over settings that send text away, change trust or name places and commands; "
+    "`backup verify` shows them. Without a terminal they are left out by default.",
+    "--settings/--no-settings",
+    default=None,
+)
+_PAIR = flag(
+    "The other home is yours, too: from now on what it says counts as said here. Without it, what a "
+    "home brings that was never paired is kept as imported, and changes nothing that is here."
+)
 
 
 def backup_create(
     memory: Memory,
-    target: Annotated[
-        Path | None,
-        argument(
-            "[PATH|DIR|-]",
-            "A file whose name ends in .zip, .tar.gz or .tar.zst, a folder, or `-` for a .tar.gz on "
-            "standard output; default the home's folder backups.",
-            parser=path_named,
-        ),
-    ] = None,
-    force: Annotated[bool, flag("--force", "Replace a file that is there, in one step.")] = False,
-    keep: Annotated[int, option(None, "Keep so many backups in the folder; 0 for all.", min=0)] = 0,
-    json: Json = False,
+    target: Path | None = argument("[PATH|DIR|-]", _TARGETS, default=None, parser=path_named),
+    force: bool = flag("Replace a file that is there, in one step."),
+    keep: int = option(None, "Keep so many backups in the folder; 0 for all.", default=0, min=0),
+    json: bool = Shared.JSON,
 ) -> Result | None:
     """Write everything to one file, while others go on working; what waits in the spool is stored first."""
     del json
@@ -83,49 +66,44 @@ def backup_create(
     made, skipped = memory.backups.create(memory.store, target, force=force, keep=keep)
     size_bytes = made.stat().st_size
     waiting = [item for item in skipped if item.path == "spool/new"]
-    return Result(
-        {"path": made, "size_bytes": size_bytes, "skipped": waiting},
-        f"wrote {_line(str(made), size_bytes)}",
-        [f"left out: {item.path} ({item.reason})" for item in waiting],
-    )
+    document = {"path": made, "size_bytes": size_bytes, "skipped": waiting}
+    notes = [f"left out: {item.path} ({item.reason})" for item in waiting]
+    return Result(document, f"wrote {made}  {dim(size(size_bytes))}", notes)
 
 
 def backup_verify(
     memory: Memory,
-    named: Annotated[
-        str | None, argument("[FILE|PLACE]", "A backup file, `-`, or a place; default backup_to.")
-    ] = None,
-    backup_id: BackupId = None,
+    named: str | None = argument(
+        "[FILE|PLACE]", "A backup file, `-`, or a place; default backup_to.", default=None
+    ),
+    backup: str | None = _BACKUP,
 ) -> Result:
     """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
-    return _report("sound", memory.backups.verify(named, sys.stdin.buffer, backup_id))
+    return _report("sound", memory.backups.verify(named, sys.stdin.buffer, backup))
 
 
 def backup_restore(
     place: WorkPlace,
-    file: Annotated[
-        Path,
-        argument("FILE", "A backup made by `backup create`; `-` is standard input.", parser=path_named),
-    ],
-    yes: Yes = False,
-    settings: AgreedSettings = None,
+    file: Path = argument(
+        "FILE", "A backup made by `backup create`; `-` is standard input.", parser=path_named
+    ),
+    yes: bool = Shared.YES,
+    settings: bool | None = _SETTINGS,
 ) -> Result:
     """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
     backups = place.unconfigured().backups
     yes = _agreed_to_replace(backups.home, yes=yes)
-    done = backups.restore(str(file), sys.stdin.buffer, replace=yes, with_settings=_agreement(settings))
-    return _report("restored", done)
+    agreed = _asked_about_settings if settings is None and sys.stdin.isatty() else bool(settings)
+    return _report(
+        "restored", backups.restore(str(file), sys.stdin.buffer, replace=yes, with_settings=agreed)
+    )
 
 
 def backup_push(
     memory: Memory,
-    named: PlaceName = None,
-    keep: Annotated[
-        int | None, option(None, "Keep so many backups there; default keep_backups.", min=0)
-    ] = None,
-    force: Annotated[
-        bool, flag("--force", "Also to a place that holds the backup of another memory.")
-    ] = False,
+    named: str | None = _PLACE,
+    keep: int | None = option(None, "Keep so many backups there; default keep_backups.", min=0),
+    force: bool = flag("Also to a place that holds the backup of another memory."),
 ) -> Result:
     """Bring the backup at a place up to date: only what changed since the last one is sent."""
     memory.drain()
@@ -137,13 +115,11 @@ def backup_push(
 
 def backup_pull(
     place: WorkPlace,
-    named: PlaceName = None,
-    if_empty: Annotated[
-        bool, flag("--if-empty", "Do nothing where there is a memory already, or no backup yet.")
-    ] = False,
-    backup_id: BackupId = None,
-    yes: Yes = False,
-    settings: AgreedSettings = None,
+    named: str | None = _PLACE,
+    if_empty: bool = flag("Do nothing where there is a memory already, or no backup yet."),
+    backup: str | None = _BACKUP,
+    yes: bool = Shared.YES,
+    settings: bool | None = _SETTINGS,
 ) -> Result:
     """Bring the backup at a place back, the newest by default; what was here before is kept beside it."""
     with place.opened() as memory:
@@ -151,33 +127,32 @@ def backup_pull(
     if if_empty and (reason := backups.nothing_to_pull(named)):
         return Result({"ok": True, "pulled": False, "reason": reason}, nothing=reason)
     yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
-    done = backups.pull(named, backup_id, replace=yes, with_settings=_agreement(settings))
-    return _report("pulled", done)
+    agreed = _asked_about_settings if settings is None and sys.stdin.isatty() else bool(settings)
+    return _report("pulled", backups.pull(named, backup, replace=yes, with_settings=agreed))
 
 
 def backup_merge(
     memory: Memory,
-    file: Annotated[Path, argument("FILE", "A backup made by `backup create`.", parser=path_named)],
-    pair: Pair = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
+    file: Path = argument("FILE", "A backup made by `backup create`.", parser=path_named),
+    pair: bool = _PAIR,
+    yes: bool = Shared.YES,
+    dry_run: bool = Shared.DRY_RUN,
 ) -> Result:
     """Take in what a backup holds beside what is here: memories and conversations, not settings or files."""
     memory.drain()
-    done = _homes(memory, pair=pair, yes=yes).merge(file, dry_run=dry_run)
+    done = _homes(memory, pair=pair or yes).merge(file, dry_run=dry_run)
     return Result(done, _exchanged(done))
 
 
-def backup_list(place: WorkPlace, named: PlaceName = None) -> Result:
+def backup_list(place: WorkPlace, named: str | None = _PLACE) -> Result:
     """List the backups in the home, or at a place."""
-    memory = place.unconfigured() if named is None else place.opened()
-    with memory:
+    with place.unconfigured() if named is None else place.opened() as memory:
         backups = memory.backups
         listed = backups.list(named)
     for item in listed:
         if item.problem:
             output.note(item.problem)
-    lines = [_line(item.name, item.size_bytes) for item in listed]
+    lines = [f"{item.name}  {dim(size(item.size_bytes))}" for item in listed]
     return Result(listed, lines, nothing=f"no backups in {named or backups.home / 'backups'}")
 
 
@@ -188,22 +163,12 @@ def _agreed_to_replace(home: Path, *, yes: bool) -> bool:
     return yes
 
 
-def _agreement(settings: bool | None) -> Agreement:
-    if settings is None:
-        return _asked_about_settings if sys.stdin.isatty() else False
-    return settings
-
-
 def _asked_about_settings(changes: Sequence[RestoreChange]) -> bool:
     """Whether the person wants the settings of a backup, having seen them."""
     output.note("this backup brings other settings:")
     for change in changes:
         output.note(f"  {change.name}: {change.before} becomes {change.after}")
     return output.answered("Take them over?")
-
-
-def _line(name: str, size_bytes: int) -> str:
-    return f"{name}  {dim(size(size_bytes))}"
 
 
 def _report(done: str, report: BackupReport) -> Result:
@@ -219,10 +184,8 @@ def _remarks(report: BackupReport) -> Iterator[str]:
     yield from (f"left out: {item.path} ({item.reason})" for item in report.skipped)
     for change in report.changes:
         was = f"{change.before} becomes " if change.before else ""
-        kept = "" if change.taken or change.what == "program" else " (not without your yes)"
+        kept = "" if change.taken or change.what == "program" else " (only with --settings)"
         yield f"{change.what} {change.name}: {was}{change.after}{kept}"
-    if any(change.what == "setting" and not change.taken for change in report.changes):
-        yield "settings that were not agreed to stay as they are here; `--settings` takes them over"
     yield from report.notes
     if report.previous is not None:
         yield f"what was there before is kept in {report.previous}"
@@ -230,19 +193,12 @@ def _remarks(report: BackupReport) -> Iterator[str]:
 
 def sync(
     place: WorkPlace,
-    where: Annotated[
-        list[str] | None,
-        argument(
-            "[PLACE|PATH|ssh HOST]",
-            "A place as for `backup push`, the folder of another home, or a host that has "
-            "claude-memory; default backup_to.",
-        ),
-    ] = None,
-    pair: Pair = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    stdio: Annotated[bool, flag("--stdio", "Serve this home to the other end of a pipe.")] = False,
-    json: Json = False,
+    where: list[str] | None = argument("[PLACE|PATH|ssh HOST]", _OTHER_HOME, default=None),
+    pair: bool = _PAIR,
+    yes: bool = Shared.YES,
+    dry_run: bool = Shared.DRY_RUN,
+    stdio: bool = flag("Serve this home to the other end of a pipe."),
+    json: bool = Shared.JSON,
 ) -> Result | None:
     """Exchange what changed with another home of yours, both ways; repeated or cut off, it ends the same."""
     del json
@@ -251,13 +207,13 @@ def sync(
         if stdio:
             memory.homes.serve(sys.stdin.buffer, output.binary(), dry_run=dry_run)
             return None
-        done = _homes(memory, pair=pair, yes=yes).sync(where or [], dry_run=dry_run)
+        done = _homes(memory, pair=pair or yes).sync(where or [], dry_run=dry_run)
     return Result(done, _exchanged(done))
 
 
-def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:
+def _homes(memory: Memory, *, pair: bool) -> Homes:
     """The homes of a memory, with how this command asks about strangers and tells how far it is."""
-    if pair or yes:
+    if pair:
         require_person("pairing another home")
     told_at = time.monotonic()
 
@@ -268,14 +224,11 @@ def _homes(memory: Memory, *, pair: bool, yes: bool) -> Homes:
             output.note(words)
 
     def agree(name: str) -> bool:
-        if pair or yes:
-            return True
         question = f"{name} was never paired with this home. Is it yours, and does it speak for you?"
-        if sys.stdin.isatty() and not inside_agent() and output.answered(question):
+        if pair or (sys.stdin.isatty() and not inside_agent() and output.answered(question)):
             return True
-        output.note(
-            f"{name} was never paired: what it brings is kept as imported; --pair says that it is yours"
-        )
+        kept = "what it brings is kept as imported; --pair says that it is yours"
+        output.note(f"{name} was never paired: {kept}")
         return False
 
     return replace(memory.homes, agree=agree, progress=progress)
@@ -305,23 +258,21 @@ def _counts(taken: Taken) -> str:
 
 # --- a team's server
 
-TeamName = Annotated[str, argument("TEAM", "The team's name.")]
-OwnerUrl = Annotated[
-    str, option("URL", "postgresql://… of whoever owns the store: may make roles, tables and the extension.")
-]
-Hub = Annotated[
-    bool, flag("--hub", "Keep an own store, and exchange the projects' memories with the team's by `sync`.")
-]
-Bring = Annotated[bool, flag("--bring", "Move the own store there, whole; the team must hold nothing yet.")]
-PersonName = Annotated[
-    str, option("NAME", "How others see you; default the name you are logged in by.", "--as")
-]
+_TEAM = argument("TEAM", "The team's name.")
+_OWNER = option(
+    "URL", "postgresql://… of whoever owns the store: may make roles, tables and the extension.", default=...
+)
 
 
-def team_create(place: WorkPlace, team: TeamName, url: OwnerUrl, name: PersonName = "") -> Result:
+def team_create(
+    place: WorkPlace,
+    team: str = _TEAM,
+    url: str = _OWNER,
+    as_: str = option("NAME", "How others see you; default the name you are logged in by.", default=""),
+) -> Result:
     """Make or renew the store at a PostgreSQL server, a team in it, and your own login, shown once."""
     require_person("making a team")
-    made = place.unconfigured().team.create(url, team, name or getpass.getuser())
+    made = place.unconfigured().team.create(url, team, as_ or getpass.getuser())
     if made is None:
         return Result({"team": team, "renewed": True}, f"{team} is there already; its schema is up to date")
     return _login(made)
@@ -329,9 +280,9 @@ def team_create(place: WorkPlace, team: TeamName, url: OwnerUrl, name: PersonNam
 
 def team_invite(
     place: WorkPlace,
-    team: TeamName,
-    name: Annotated[str, argument("NAME", "The new member, as others will see them.")],
-    url: OwnerUrl,
+    team: str = _TEAM,
+    name: str = argument("NAME", "The new member, as others will see them."),
+    url: str = _OWNER,
 ) -> Result:
     """Make a login for one more member, shown once: give it to them alone."""
     require_person("inviting somebody")
@@ -340,33 +291,29 @@ def team_invite(
 
 def team_join(
     place: WorkPlace,
-    url: Annotated[str, argument("URL", "The login that you were given.")],
-    hub: Hub = False,
-    bring: Bring = False,
+    url: str = argument("URL", "The login that you were given."),
+    hub: bool = flag("Keep an own store, and exchange the projects' memories with the team's by `sync`."),
+    bring: bool = flag("Move the own store there, whole; the team must hold nothing yet."),
 ) -> Result:
     """Use a team's store from now on; commands, server and drain talk to it, hooks look at a local copy."""
     require_person("joining a team")
     members = place.unconfigured().team.join(url, hub=hub, bring=bring)
-    return Result(
-        members, map(_member, members), ["joined: `claude-memory doctor` shows how the server stands"]
-    )
+    told = "joined: `claude-memory doctor` shows how the server stands"
+    return Result(members, map(_member, members), [told])
 
 
-def team_members(place: WorkPlace) -> Result:
+def team_members(memory: Memory) -> Result:
     """Show who is in the team."""
-    with place.opened() as memory:
-        members = memory.team.members()
+    members = memory.team.members()
     return Result(members, map(_member, members))
 
 
-def team_leave(place: WorkPlace, yes: Yes = False) -> Result:
+def team_leave(memory: Memory, yes: bool = Shared.YES) -> Result:
     """Take along what is yours and be no member any more; what you said about projects stays there."""
     require_person("leaving a team")
-    with place.opened() as memory:
-        team = memory.team
-        if not yes and not output.answered("Leave the team, and delete there what is yours alone?"):
-            return Result({"left": False}, "still a member")
-        left = team.leave()
+    if not yes and not output.answered("Leave the team, and delete there what is yours alone?"):
+        return Result({"left": False}, "still a member")
+    left = memory.team.leave()
     return Result(left, f"left {left.team}; what is yours lies in {left.file}")
 
 
@@ -380,3 +327,103 @@ def _login(made: Invitation) -> Result:
 
 def _member(member: Member) -> str:
     return f"{bold(member.name)}  since {member.joined:%Y-%m-%d}{', made it' if member.leads else ''}"
+
+
+# --- the whole path, from an event to an answer, in a home that is thrown away; every part is the real one
+
+
+def demo(json: bool = Shared.JSON) -> Result:
+    """Show the whole path, from sample events to an answer."""
+    from claude_memory import sample
+
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(name: str) -> Iterator[list[str]]:
+        begun, words = time.perf_counter(), list[str]()
+        yield words
+        seconds[name] = round(time.perf_counter() - begun, 3)
+        if not json:
+            output.lines([_step_line(name, seconds[name], " ".join(words))])
+
+    with _thrown_away() as folder:
+        with _opened(folder) as memory, step("import") as words:
+            sessions = sample.write_history(folder / "billing", folder)
+            done = memory.import_history([folder / ".claude"], user_home=folder)
+            brought = f"{counted(done.messages, 'message')}, {counted(done.memories, 'memory', 'memories')}"
+            words.append(f"{sessions} older sessions of the agent: {brought}")
+        with step("capture") as words:
+            events = sample.events(folder / "billing")
+            milliseconds = round(statistics.median(_captured(event, folder) for event in events) * 1000, 1)
+            words.append(f"{len(events)} events of two coding sessions")
+            words.append(f"through the hook program, {milliseconds} ms each")
+        with _opened(folder) as memory:
+            with step("store") as words:
+                new = memory.drain()
+                words.append(f"{new.events} events, {new.memories} memories, {new.rejected} rejected")
+            with step("embed") as words:
+                words.append(f"{memory.embed_pending()} vectors; the model is unpacked on first use")
+            answers = [_ask(memory, question) for question in sample.QUESTIONS]
+            mode = memory.search_mode
+    right = all(answer["right"] and not answer["shared_words"] for answer in answers)
+    if not right:
+        output.failure("the memory that answers did not come first")
+    lines: list[str] = []
+    for answer in answers:
+        shared = ", ".join(answer["shared_words"]) or "none"
+        lines += ["", _step_line("ask", answer["seconds"], bold(f"“{answer['question']}”"))]
+        lines += output.hit_lines(answer["hits"][:1], output.width() or 100)
+        lines += [dim(f"    words it shares with the question: {shared}")]
+    lines += ["", dim(f"searched by {mode}; the home of this demo is gone again")]
+    shown = [{**answer, "hits": [output.hit(hit) for hit in answer["hits"]]} for answer in answers]
+    document = {"ok": right, "hook_ms": milliseconds, "steps": seconds, "answers": shown}
+    return Result(document, lines, code=0 if right else 1)
+
+
+@contextmanager
+def _thrown_away() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
+        folder = Path(os.path.realpath(name))
+        (folder / "billing").mkdir()
+        store = os.environ.pop("CLAUDE_MEMORY_STORE", None)  # the demo must never touch real memories
+        try:
+            yield folder
+        finally:
+            if store is not None:
+                os.environ["CLAUDE_MEMORY_STORE"] = store
+
+
+def _opened(folder: Path) -> Memory:
+    from claude_memory.memory import Memory
+
+    return Memory.open(folder / "home", folder / "billing", flags={"store": "", "embedder": "bundled"})
+
+
+def _captured(event: SampleEvent, folder: Path) -> float:
+    """How many seconds the hook program took for an event, in a process of its own."""
+    from claude_memory import hook
+
+    program = Path(hook.__file__).with_name("claude_memory_hook.py")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CLAUDE_MEMORY_")}
+    environment["CLAUDE_MEMORY_HOME"] = str(folder / "home")
+    begun = time.perf_counter()
+    command = [sys.executable, "-I", "-S", str(program), event.name]
+    subprocess.run(command, input=event.raw, env=environment, check=True)
+    return time.perf_counter() - begun
+
+
+def _ask(memory: Memory, question: SampleQuestion) -> dict[str, Any]:
+    """A question of the sample, what came first, and whether that is the right memory."""
+    from claude_memory.text.words import index_terms, query_terms
+
+    begun = time.perf_counter()
+    hits = memory.search(question.text, limit=3)
+    seconds = round(time.perf_counter() - begun, 3)
+    first = memory.show([hits[0].id])[0].body if hits else ""
+    shared = sorted(set(query_terms(question.text)).intersection(index_terms(first)))
+    outcome = {"shared_words": shared, "right": question.answer in first, "hits": hits}
+    return {"question": question.text, "seconds": seconds, **outcome}
+
+
+def _step_line(name: str, seconds: float, words: str) -> str:
+    return f"{styled('bold green', f'{name:<8}')}{dim(f'{seconds:6.2f} s')}  {words}"
