@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claude_memory.doctor import Check, check
-from claude_memory.doctor.installation import agents
+from claude_memory.doctor.surroundings import agents
 from claude_memory.install.installer import install
 from claude_memory.install.plugin import HOOK_FILE, MARKETPLACE, PLUGIN, hook_program, hooks_with_paths
 

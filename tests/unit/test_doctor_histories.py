@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.integration.histories import ordinary
 
 from claude_memory.doctor import Check, check
-from claude_memory.doctor.installation import cleanup_days
+from claude_memory.doctor.surroundings import cleanup_days
 from claude_memory.memory import Memory
 
 

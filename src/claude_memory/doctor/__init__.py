@@ -7,7 +7,7 @@ Does not: repairing anything, making or migrating a store (store), loading a mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,31 +29,16 @@ class Check:
     hint: str = ""
 
 
-def ok(name: str, message: str, hint: str = "") -> Check:
-    """All is well."""
-    return Check(name, "ok", message, hint)
-
-
-def warn(name: str, message: str, hint: str = "") -> Check:
-    """It works, but somebody should look."""
-    return Check(name, "warn", message, hint)
-
-
-def fail(name: str, message: str, hint: str = "") -> Check:
-    """Something does not work."""
-    return Check(name, "fail", message, hint)
-
-
 def check(home: Path, project_root: Path | None = None) -> list[Check]:
     """Everything that can be said about a home within a few seconds."""
-    from claude_memory.doctor import contents, installation, surroundings
+    from claude_memory.doctor import contents, surroundings
 
-    findings, settings = _settings(home, project_root)
+    finding, settings = _settings(home, project_root)
     probes: dict[str, Callable[[], Iterable[Check]]] = {
         "versions": surroundings.versions,
         "home": partial(surroundings.home, home),
         "disk": partial(surroundings.disk, home),
-        "settings": lambda: findings,
+        "settings": lambda: [finding],
     }
     if home.is_dir():
         stored, view = contents.look(home, settings)
@@ -63,54 +48,49 @@ def check(home: Path, project_root: Path | None = None) -> list[Check]:
             "spool": partial(contents.spool, home, settings),
             "mirror": partial(contents.mirror_files, home, view),
             "search": partial(contents.search, home, settings, view),
-            "backups": partial(surroundings.backups, home),
-            "backup_to": partial(surroundings.place, home, settings),
+            "backups": partial(surroundings.backups, home, settings),
             "logs": partial(surroundings.logs, home, settings),
-            "conversations": partial(installation.histories, home, settings),
+            "conversations": partial(surroundings.histories, home, settings),
         }
     if project_root is not None:
         probes["tasks"] = partial(surroundings.tasks, home, project_root)
-        probes["agents"] = partial(installation.agents, project_root, home)
+        probes["agents"] = partial(surroundings.agents, project_root, home)
     probes["retention"] = partial(_retention, home, settings)
-    return [finding for name, probe in probes.items() for finding in _probed(name, probe)]
+    found = [item for name, probe in probes.items() for item in _probed(name, probe)]
+    return [item if item.level != "ok" else replace(item, hint="") for item in found]
 
 
 def _probed(name: str, probe: Callable[[], Iterable[Check]]) -> list[Check]:
     """A probe's findings; where it cannot even look, that is the finding."""
     try:
         return list(probe())
-    except MemoryFault as fault:
-        return [fail(name, str(fault))]
-    except (OSError, ValueError) as fault:
-        return [fail(name, f"cannot be checked: {fault}")]
+    except (MemoryFault, OSError, ValueError) as fault:
+        return [Check(name, "fail", f"cannot be checked: {fault}")]
 
 
-def _settings(home: Path, project_root: Path | None) -> tuple[list[Check], Settings]:
+def _settings(home: Path, project_root: Path | None) -> tuple[Check, Settings]:
     try:
         settings = settings_module.load(home, project_root=project_root)
         unknown = ", ".join(settings_module.unknown_keys(home))[:200]
     except ConfigFault as fault:
         hint = "correct the file; until then defaults are assumed here"
-        return [fail("settings", str(fault), hint)], Settings()
+        return Check("settings", "fail", str(fault), hint), Settings()
     if unknown:
         message = f"config.toml has keys nobody reads: {unknown}"
-        return [warn("settings", message, "see `claude-memory config list`")], settings
-    return [ok("settings", "config.toml is fine" if settings != Settings() else "defaults")], settings
+        return Check("settings", "warn", message, "see `claude-memory config list`"), settings
+    return Check("settings", "ok", "config.toml is fine" if settings != Settings() else "defaults"), settings
 
 
 def _retention(home: Path, settings: Settings) -> Iterator[Check]:
-    days = settings.keep_events_days
+    days, state = settings.keep_events_days, retention.load(home)
     kept = f"events are kept for {days} days" if days else "events are kept for ever"
-    text = (
-        f"{kept}; `forget` can be undone for {settings.forget_undo_days} days; "
-        f"at most {settings.store_cap_mb} MB of store"
-    )
+    undo = f"`forget` can be undone for {settings.forget_undo_days} days"
+    text = f"{kept}; {undo}; at most {settings.store_cap_mb} MB of store"
     if made := retention.room_made(home):
         text += f"; over that, {retention.told(made[1])}, last on {made[0]:%Y-%m-%d}"
-    state = retention.load(home)
     if state is not None and state.jumped_from is not None:
         jump = f"the clock jumped from {_day(state.jumped_from)} to {_day(state.wall)}"
-        yield warn("retention", f"{text}; {jump}: nothing goes until it has run on for a day")
+        yield Check("retention", "warn", f"{text}; {jump}: nothing goes until it has run on for a day")
         return
     waiting = []
     if state is not None and state.events_before is not None and days:
@@ -119,7 +99,7 @@ def _retention(home: Path, settings: Settings) -> Iterator[Check]:
         waiting.append(f"{len(due)} forgotten memories")
     if state is not None and waiting:
         text += f"; after {times.minute(state.goes_at())} go {' and '.join(waiting)}"
-    yield ok("retention", text)
+    yield Check("retention", "ok", text)
 
 
 def _day(moment: float) -> str:

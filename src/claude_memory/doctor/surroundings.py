@@ -1,24 +1,43 @@
-"""What can be said of a home's folders without opening the store: rights, space, versions, copies."""
+"""What the doctor says without opening the store: the home, its space, versions and copies; the agents that
+are tied to it, and the histories that they delete by themselves.
+"""
 
 from __future__ import annotations
 
 import glob
+import json
 import os
 import platform
+import shlex
 import shutil
 import stat
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from claude_memory import __version__
-from claude_memory.doctor import Check, fail, ok, warn
+from claude_memory.doctor import Check
+from claude_memory.install.installer import installed
+from claude_memory.install.plugin import (
+    HOOK_FILE,
+    MARKETPLACE,
+    PLUGIN,
+    config_folder,
+    hook_program,
+    plugin_installed,
+)
 from claude_memory.platform import leftovers, locks
 from claude_memory.settings import Settings
+from claude_memory.store import files_read
 from claude_memory.store.sqlite.inspection import library
 from claude_memory.text import times
+from claude_memory.transcripts import sources
 
+DEFAULT_DAYS = 30  # Claude Code's cleanupPeriodDays
+WARNED_DAYS = 7
 _MB = 1 << 20
 _FREE_WARN_MB = 500
 _FREE_FAIL_MB = 50
@@ -35,87 +54,68 @@ def versions() -> Iterator[Check]:
     from claude_memory.hook.claude_memory_hook import FORMAT_VERSION
 
     sqlite, safe = library()
-    text = (
-        f"claude-memory {__version__}, events of format {FORMAT_VERSION}, "
-        f"Python {platform.python_version()}, SQLite {sqlite}"
-    )
-    if not safe:
-        yield fail("versions", f"{text}: this SQLite can damage a store", "pip install --upgrade apsw")
-    else:
-        yield ok("versions", text)
+    ours = f"claude-memory {__version__}, events of format {FORMAT_VERSION}"
+    text = f"{ours}, Python {platform.python_version()}, SQLite {sqlite}"
+    danger = "" if safe else ": this SQLite can damage a store"
+    yield Check("versions", "ok" if safe else "fail", text + danger, "pip install --upgrade apsw")
 
 
 def home(root: Path) -> Iterator[Check]:
     """Whether the home is there, ours, writable and private."""
-    if (root.parent / f".{root.name}.restoring").exists() and not root.exists():
-        yield fail(
-            "home", "a restore was interrupted", "run `claude-memory backup restore` again: it recovers first"
-        )
-        return
-    if not root.exists() and (obstacle := _in_the_way(root)):
-        yield fail("home", f"{root} cannot be made: {obstacle}", "set CLAUDE_MEMORY_HOME to a place of yours")
-        return
     if not root.exists():
-        yield warn("home", f"nothing at {root} yet", "`claude-memory init` or the first memory makes it")
-        return
-    if not root.is_dir():
-        yield fail("home", f"{root} is no folder", "set CLAUDE_MEMORY_HOME to a folder")
-        return
-    if not os.access(root, os.R_OK | os.X_OK):
-        yield fail("home", f"{root} cannot be read", "give yourself the rights to it")
-        return
-    if not os.access(root, os.W_OK) or _is_read_only(root):
-        yield fail("home", f"{root} is read-only: nothing new is remembered", "make it writable, or move it")
+        yield _absent(root)
+    elif not root.is_dir():
+        yield Check("home", "fail", f"{root} is no folder", "set CLAUDE_MEMORY_HOME to a folder")
+    elif not os.access(root, os.R_OK | os.X_OK):
+        yield Check("home", "fail", f"{root} cannot be read", "give yourself the rights to it")
     else:
-        yield ok("home", str(root))
-    yield from _permissions(root)
-    yield from _leftovers(root)
-    yield from _old_copies(root)
+        if os.access(root, os.W_OK) and not _is_read_only(root):
+            yield Check("home", "ok", str(root))
+        else:
+            text = f"{root} is read-only: nothing new is remembered"
+            yield Check("home", "fail", text, "make it writable, or move it")
+        yield from _files(root)
 
 
-def locking(root: Path) -> Iterator[Check]:
-    """Whether the file system of the home can lock: without it SQLite cannot write, and others are slower."""
-    reason = locks.why_not(root)
-    if reason is None:
-        yield ok("locks", "the file system can lock")
-    else:
-        yield fail(
-            "locks",
-            f"the file system of {root} cannot lock ({reason}): files that name their owner stand in, "
-            "and the database may refuse every write",
-            "keep the home on a local disk: set CLAUDE_MEMORY_HOME",
-        )
-
-
-def _in_the_way(root: Path) -> str:
-    """Why a home cannot be made there; empty if it can."""
+def _absent(root: Path) -> Check:
+    if (root.parent / f".{root.name}.restoring").exists():
+        hint = "run `claude-memory backup restore` again: it recovers first"
+        return Check("home", "fail", "a restore was interrupted", hint)
     above = next(folder for folder in root.absolute().parents if os.path.lexists(folder))
-    if not above.is_dir():
-        return f"{above} is no folder"
-    if not os.access(above, os.W_OK | os.X_OK) or _is_read_only(above):
-        return f"{above} is not writable"
-    return ""
+    obstacle = "is no folder" if not above.is_dir() else ""
+    if not obstacle and (not os.access(above, os.W_OK | os.X_OK) or _is_read_only(above)):
+        obstacle = "is not writable"
+    if obstacle:
+        hint = "set CLAUDE_MEMORY_HOME to a place of yours"
+        return Check("home", "fail", f"{root} cannot be made: {above} {obstacle}", hint)
+    return Check(
+        "home", "warn", f"nothing at {root} yet", "`claude-memory init` or the first memory makes it"
+    )
 
 
 def _is_read_only(root: Path) -> bool:
-    if not hasattr(os, "statvfs"):
-        return False
-    return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+    return hasattr(os, "statvfs") and bool(os.statvfs(root).f_flag & os.ST_RDONLY)
 
 
-def _permissions(root: Path) -> Iterator[Check]:
-    if os.name == "nt":  # rights are inherited from the user's folder there
-        return
-    open_to_others = [path for path in _some_files(root) if _is_open(path)]
-    if open_to_others:
-        shown = open_to_others[0].relative_to(root) if open_to_others[0] != root else root
-        yield warn(
-            "permissions",
-            f"others can read {len(open_to_others)} files or folders, among them {str(shown)!r}",
-            f"chmod -R go= {root}",
+def _files(root: Path) -> Iterator[Check]:
+    """What others can read, what something began and never finished, what was set aside."""
+    if os.name != "nt":  # rights are inherited from the user's folder there
+        some = islice(chain([root], root.rglob("*")), _MOST_FILES)
+        shown = [str(path.relative_to(root)) for path in some if _is_open(path)]
+        text = (
+            f"others can read {len(shown)} files or folders, among them {shown[0]!r}" if shown else "private"
         )
-    else:
-        yield ok("permissions", "private")
+        yield Check("permissions", "warn" if shown else "ok", text, f"chmod -R go= {root}")
+    before = time.time() - leftovers.STALE_SECONDS
+    half = [path for path in (root / "spool" / "tmp").glob("*") if path.lstat().st_mtime < before]
+    if stale := [*leftovers.stale(root), *half]:
+        text = f"{len(stale)} files that something began and never finished, such as {str(stale[0])!r}"
+        yield Check("leftovers", "warn", text, "the next drain removes them: any other command does")
+    aside = root.parent.glob(f"{glob.escape(root.name)}.before-restore-*")
+    if copies := [*root.glob("memory.db.damaged-*"), *aside]:
+        text = f"{len(copies)} kept from a rebuild or restore, such as {str(copies[0])!r}"
+        hint = "delete them once you do not miss anything: erased memories may still be in them"
+        yield Check("old copies", "warn", text, hint)
 
 
 def _is_open(path: Path) -> bool:
@@ -126,101 +126,53 @@ def _is_open(path: Path) -> bool:
     return not stat.S_ISLNK(mode) and bool(stat.S_IMODE(mode) & 0o077)
 
 
-def _some_files(root: Path) -> Iterator[Path]:
-    """The home and what is in it, up to a number that takes no time."""
-    yield root
-    count = 0
-    for folder, folders, names in os.walk(root):
-        for name in [*folders, *names]:
-            yield Path(folder, name)
-            count += 1
-            if count >= _MOST_FILES:
-                return
-
-
-def _leftovers(root: Path) -> Iterator[Check]:
-    now = time.time()
-    half = (root / "spool" / "tmp").glob("*")
-    stale = [
-        *leftovers.stale(root),
-        *(path for path in half if now - path.lstat().st_mtime > leftovers.STALE_SECONDS),
-    ]
-    if stale:
-        yield warn(
-            "leftovers",
-            f"{len(stale)} files that something began and never finished, such as {str(stale[0])!r}",
-            "the next drain removes them: `claude-memory search` or any other command",
+def locking(root: Path) -> Iterator[Check]:
+    """Whether the file system of the home can lock: without it SQLite cannot write, and others are slower."""
+    text, reason = "the file system can lock", locks.why_not(root)
+    if reason is not None:
+        text = (
+            f"the file system of {root} cannot lock ({reason}): files that name their owner stand in, "
+            "and the database may refuse every write"
         )
-
-
-def _old_copies(root: Path) -> Iterator[Check]:
-    """What rebuilding and restoring set aside; whatever is erased from the home is still in there."""
-    copies = [
-        *root.glob("memory.db.damaged-*"),
-        *root.parent.glob(f"{glob.escape(root.name)}.before-restore-*"),
-    ]
-    if copies:
-        yield warn(
-            "old copies",
-            f"{len(copies)} kept from a rebuild or restore, such as {str(copies[0])!r}",
-            "delete them once you do not miss anything: erased memories may still be in them",
-        )
+    hint = "keep the home on a local disk: set CLAUDE_MEMORY_HOME"
+    yield Check("locks", "ok" if reason is None else "fail", text, hint)
 
 
 def disk(root: Path) -> Iterator[Check]:
     """Room left where the home is, or will be."""
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free // _MB
-    text = f"{free} MB free"
-    if free < _FREE_FAIL_MB:
-        yield fail("disk", text, "make room: capture stops when the disk is full")
-    elif free < _FREE_WARN_MB:
-        yield warn("disk", text, "make room soon")
-    else:
-        yield ok("disk", text)
+    level = "fail" if free < _FREE_FAIL_MB else "warn" if free < _FREE_WARN_MB else "ok"
+    yield Check("disk", level, f"{free} MB free", "make room: capture stops when the disk is full")
 
 
-def backups(root: Path) -> Iterator[Check]:
-    """How old the last backup is."""
-    from claude_memory.backup import backup
+def backups(root: Path, settings: Settings) -> Iterator[Check]:
+    """How old the last backup is, and whether the one after each conversation reaches its place."""
+    from claude_memory.backup import backup, home_state
 
-    found = backup.list_backups(root / "backups")
-    if not found:
-        yield ok("backups", "none in the home yet", "`claude-memory backup create` makes one")
-        return
-    newest = found[0]
-    size = newest.size_bytes / 1e6
-    yield ok(
-        "backups",
-        f"{len(found)}, the newest from {times.ago(newest.created, now=datetime.now(UTC))} ({size:.1f} MB)",
-    )
-
-
-def place(root: Path, settings: Settings) -> Iterator[Check]:
-    """Whether the backup after each conversation reaches its place."""
-    from claude_memory.backup import home_state
-
-    if not settings.backup_to:
-        return
-    state = home_state.load(root)
-    if state.fault:
-        yield fail("backup_to", state.fault[:300], "mend that, then run `claude-memory backup push`")
-    elif state.place == settings.backup_to:
+    now = datetime.now(UTC)
+    text = "none in the home yet"
+    if found := backup.list_backups(root / "backups"):
+        newest = f"{times.ago(found[0].created, now=now)} ({found[0].size_bytes / 1e6:.1f} MB)"
+        text = f"{len(found)}, the newest from {newest}"
+    yield Check("backups", "ok", text)
+    state, place = home_state.load(root), settings.backup_to
+    if place and state.fault:
+        hint = "mend that, then run `claude-memory backup push`"
+        yield Check("backup_to", "fail", state.fault[:300], hint)
+    elif place and state.place == place:
         moment = datetime.fromtimestamp(state.pushed_at, UTC)
-        yield ok("backup_to", f"{settings.backup_to}: {times.ago(moment, now=datetime.now(UTC))}")
-    else:
-        yield warn("backup_to", f"nothing at {settings.backup_to} yet", "`claude-memory backup push`")
+        yield Check("backup_to", "ok", f"{place}: {times.ago(moment, now=now)}")
+    elif place:
+        yield Check("backup_to", "warn", f"nothing at {place} yet", "`claude-memory backup push`")
 
 
 def logs(root: Path, settings: Settings) -> Iterator[Check]:
     """What the logs take."""
     folder = root / "logs"
     size = sum(path.lstat().st_size for path in folder.rglob("*")) if folder.is_dir() else 0
-    text = f"{size / _MB:.1f} MB"
-    if size > 10 * max(settings.log_max_mb, 1) * _MB:
-        yield warn("logs", text, f"delete old files in {folder}")
-    else:
-        yield ok("logs", text)
+    level = "warn" if size > 10 * max(settings.log_max_mb, 1) * _MB else "ok"
+    yield Check("logs", level, f"{size / _MB:.1f} MB", f"delete old files in {folder}")
 
 
 def tasks(home: Path, project_root: Path) -> Iterator[Check]:
@@ -233,10 +185,124 @@ def tasks(home: Path, project_root: Path) -> Iterator[Check]:
     from claude_memory.tasks.api import MemoryAPI
 
     problems = MemoryAPI(storage=storage).verify()
-    if not problems:
-        yield ok("tasks", "plans and progress are as they were written")
-        return
-    finding = fail if any(problem.tampered for problem in problems) else warn
-    yield finding(
-        "tasks", f"{len(problems)} findings: {str(problems[0])[:200]}", "see `claude-memory status`"
-    )
+    level = "fail" if any(problem.tampered for problem in problems) else "warn" if problems else "ok"
+    text = f"{len(problems)} findings: {str(problems[0])[:200]}" if problems else "as they were written"
+    yield Check("tasks", level, text, "see `claude-memory status`")
+
+
+# --- agents: each tied once, with a program that exists
+
+
+class Registration(NamedTuple):
+    """One place our hooks are registered in: which agent's, in which file, with which program."""
+
+    agent: str
+    title: str
+    path: Path
+    interpreter: str
+    program: str
+    home: str
+    site: str
+
+
+def agents(project_root: Path, home: Path) -> Iterator[Check]:
+    """What is installed where, what runs twice, what is gone or old."""
+    places = registrations(project_root)
+    yield Check("agents", "ok", f"installed in {', '.join(place.title for place in places) or 'no agent'}")
+    names = [place.agent for place in places]
+    for agent in sorted({name for name in names if names.count(name) > 1}):
+        where = " and ".join(str(place.path) for place in places if place.agent == agent)
+        text = f"every event of {agent} is captured twice and stored once: {where}"
+        hint = "`claude-memory uninstall`, then `claude-memory install` for one scope"
+        yield Check("double registration", "warn", text, hint)
+    for other in {place.home for place in places} - {"", str(home.absolute())}:
+        titles = ", ".join(place.title for place in places if place.home == other)
+        text = f"{titles} keeps memories in {other}, this command in {home}"
+        hint = f"choose one: `claude-memory --home {home} install`, or CLAUDE_MEMORY_HOME={other}"
+        yield Check("two homes", "warn", text, hint)
+    for place in places:
+        program = Path(place.program)
+        folders = [Path(site, "claude_memory") for site in place.site.split(os.pathsep)]
+        gone = {
+            "interpreter": "" if Path(place.interpreter).exists() else place.interpreter,
+            "hook program": "" if program.exists() else place.program,
+            "package": "" if any(folder.is_dir() for folder in folders) else place.site,
+        }
+        for name, path in gone.items():
+            if path:
+                text = f"{place.title} needs {path}, which is gone"
+                yield Check(name, "fail", text, "`claude-memory install` renews it")
+        if program.is_file() and program.read_bytes() != hook_program().read_bytes():
+            text = f"{place.title} runs the hook program of another release"
+            yield Check("hook program", "warn", text, "`claude-memory install` renews it")
+
+
+def registrations(project_root: Path) -> list[Registration]:
+    """Every place, plugin first."""
+    places = [(agent, f"{agent} ({path})", path, "") for agent, path in installed(project_root)]
+    copies = plugin_installed(config_folder())
+    files = (config_folder() / "settings.json", project_root / ".claude" / "settings.json")
+    switched = [_document(path).get("enabledPlugins") for path in files]
+    is_on = any(isinstance(table, dict) and table.get(f"{PLUGIN}@{MARKETPLACE}") for table in switched)
+    if copies and is_on:
+        hook = max(copies, key=lambda path: path.stat().st_mtime)
+        places.insert(0, ("claude-code", "claude-code (plugin)", hook.parent / "hooks.json", str(hook)))
+    return [Registration(*place[:3], *_command(place[2], place[3])) for place in places]
+
+
+def _command(path: Path, program: str) -> tuple[str, str, str, str]:
+    """Interpreter, program, home and import folders of the first hook of ours in a settings file."""
+    words = list(_words(_document(path)))
+    number = next((number for number, word in enumerate(words) if word.endswith(HOOK_FILE)), None)
+    if number is None:
+        return "", program, "", ""
+    if not program and Path(words[number]).is_absolute():
+        program = words[number]
+    after = dict(zip(words[number:], words[number + 1 :], strict=False))
+    # The interpreter's two options stand between; before it there may be the shell that looks for it.
+    return words[max(number - 3, 0)], program, after.get("--home", ""), after.get("--site", "")
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Every word of a settings file, in its order."""
+    if isinstance(value, str):
+        try:
+            yield from shlex.split(value)
+        except ValueError:
+            yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _words(item)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# --- histories
+
+
+def histories(home: Path, settings: Settings, *, user_home: Path | None = None) -> Iterator[Check]:
+    """How many conversations of agents are archived, and which are about to be deleted before they are."""
+    found = list(sources.discover(user_home or Path.home()))
+    kept = files_read(home, settings) if found else {}
+    waiting = [item for item in found if kept.get(str(item.path)) != (item.size, item.modified_ns)]
+    days = cleanup_days()
+    since = (time.time() - (days - WARNED_DAYS) * 86_400) * 1e9
+    ending = [item for item in waiting if item.agent == "claude-code" and item.modified_ns < since]
+    text = f"{len(found) - len(waiting)} of {len(found)} files of agents are archived"
+    if ending:
+        soon = f"deleted by Claude Code within {WARNED_DAYS} days (it keeps them for {days})"
+        text += f"; of the others {len(ending)} are {soon}"
+    hint = "`claude-memory import` keeps them"
+    yield Check("conversations", "warn" if ending else "ok", text, hint)
+
+
+def cleanup_days() -> int:
+    """After how many days Claude Code deletes a transcript, by the person's own settings of it."""
+    days = _document(config_folder() / "settings.json").get("cleanupPeriodDays")
+    return days if isinstance(days, int) and days > 0 else DEFAULT_DAYS
