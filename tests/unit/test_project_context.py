@@ -33,7 +33,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("uv run ruff check .",),
                 "run": ("uv run uvicorn main:app",),
             },
-            "entry_points": ("shop (shop.cli:main)", "src/shop/__main__.py"),
             "ci": ("GitHub Actions",),
         },
     ),
@@ -54,7 +53,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "build": ("poetry build",),
                 "run": ("poetry run python manage.py runserver",),
             },
-            "entry_points": ("manage.py",),
             "ci": ("GitLab CI",),
         },
     ),
@@ -69,7 +67,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Flask",),
             "package_managers": ("pip",),
             "commands": {"test": ("make test", "pytest"), "run": ("flask run",)},
-            "entry_points": ("app.py",),
         },
     ),
     "next.js": (
@@ -87,7 +84,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("React", "Next.js", "Vitest"),
             "package_managers": ("npm",),
             "commands": {"build": ("npm run build",), "lint": ("npm run lint",), "run": ("npm run dev",)},
-            "entry_points": ("app/page.tsx",),
             "packages": (),
         },
     ),
@@ -106,7 +102,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Turborepo", "Vue"),
             "package_managers": ("pnpm",),
             "commands": {"test": ("pnpm test",)},
-            "workspace": ("pnpm workspace", "Turborepo"),
             "packages": [("apps/web", "@mono/web", "JavaScript"), ("packages/ui", "@mono/ui", "JavaScript")],
         },
     ),
@@ -130,8 +125,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("golangci-lint run", "go vet ./..."),
                 "run": ("go run .",),
             },
-            "entry_points": ("main.go", "cmd/worker/main.go"),
-            "services": ("container image (Dockerfile)",),
         },
     ),
     "go workspace": (
@@ -142,7 +135,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {
             "languages": ("Go",),
-            "workspace": ("Go workspace",),
             "packages": [("api", "api", "Go"), ("lib", "lib", "Go")],
         },
     ),
@@ -159,9 +151,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Tokio", "clap", "Axum"),
             "package_managers": ("Cargo",),
             "commands": {"test": ("cargo test",), "build": ("cargo build",), "lint": ("cargo clippy",)},
-            "workspace": ("Cargo workspace",),
             "packages": [("crates/cli", "cli", "Rust"), ("crates/core", "core", "Rust")],
-            "entry_points": ("crates/cli/src/main.rs", "crates/core/src/lib.rs"),
         },
     ),
     "maven modules": (
@@ -198,7 +188,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Ktor",),
             "package_managers": ("Gradle",),
             "commands": {"test": ("./gradlew test",), "build": ("./gradlew build",)},
-            "workspace": ("Gradle workspace",),
             "packages": [("server", "server", "Java")],
         },
     ),
@@ -219,7 +208,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("vendor/bin/pint",),
                 "run": ("composer dev", "php artisan serve"),
             },
-            "entry_points": ("artisan", "public/index.php"),
         },
     ),
     "rails": (
@@ -238,7 +226,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("bundle exec rubocop",),
                 "run": ("bin/rails server",),
             },
-            "services": ("db", "cache"),
         },
     ),
     "phoenix": (
@@ -258,7 +245,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("mix credo",),
                 "run": ("mix phx.server",),
             },
-            "entry_points": ("lib/chat/application.ex",),
             "packages": (),
         },
     ),
@@ -277,7 +263,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "commands": {"test": ("dotnet test",), "build": ("dotnet build",), "lint": ("dotnet format",)},
             "ci": ("Azure Pipelines",),
             "packages": [("src/Api", "Api", "C#")],
-            "entry_points": ("src/Api/Program.cs",),
         },
     ),
     "c with make": (
@@ -290,7 +275,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "languages": ("C",),
             "frameworks": ("GoogleTest",),
             "package_managers": ("CMake",),
-            "entry_points": ("src/main.c",),
             "commands": {
                 "test": ("just test", "ctest --test-dir build"),
                 "build": ("just build", "cmake -B build && cmake --build build"),
@@ -308,7 +292,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Hono",),
             "package_managers": ("Deno",),
             "commands": {"test": ("deno test",), "lint": ("deno lint",), "run": ("deno task dev",)},
-            "entry_points": ("main.ts",),
         },
     ),
     "flutter": (
@@ -320,7 +303,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "languages": ("Dart",),
             "frameworks": ("Flutter",),
             "package_managers": ("pub",),
-            "entry_points": ("lib/main.dart",),
         },
     ),
     "swift package": (
@@ -350,7 +332,6 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "build": ("(cd backend && python -m build)",),
                 "run": ("task up", "(cd backend && flask run)", "(cd frontend && yarn dev)"),
             },
-            "services": ("web",),
             "packages": [("backend", "backend", "Python"), ("frontend", "frontend", "JavaScript")],
         },
     ),
@@ -393,7 +374,7 @@ def test_a_project_without_a_name_is_called_after_its_folder(tmp_path: Path) -> 
 def test_a_broken_manifest_says_nothing_and_breaks_nothing(tmp_path: Path, name: str, broken: str) -> None:
     facts = detect(planted(tmp_path / "project", {name: broken}))
     assert facts.name == "project"
-    assert facts.frameworks == facts.entry_points == ()
+    assert facts.frameworks == ()
 
 
 def test_where_no_manifest_is_the_files_tell_the_language(tmp_path: Path) -> None:

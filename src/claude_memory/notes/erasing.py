@@ -13,6 +13,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from claude_memory.errors import MemoryFault
 from claude_memory.notes import blocks
@@ -21,9 +22,6 @@ from claude_memory.redact.erasure import Holder, holds, says, without
 
 _MARKUP = "-*>#| \t[]x"
 _MODELS = Path("cache", "models")  # weights: large, and nobody's words
-_STORE = "memory.db"
-_MIRROR = "memories"
-_WAITING = Path("spool", "new")
 _MANY = 200  # places told of one file
 
 
@@ -43,7 +41,7 @@ def purge(home: Path, holder: Holder, folders: Sequence[Path] = ()) -> None:
 def _purge_file(home: Path, path: Path, holder: Holder) -> None:
     name = path.relative_to(home)
     top = name.parts[0]
-    if _is_store(name) or top == "backups" or name.is_relative_to(_WAITING):
+    if _is_database(name) or _is_mirror(name) or top == "backups" or name.parts[:2] == ("spool", "new"):
         return
     if top in ("cache", "spool"):
         if holds(path.read_text("utf-8", "replace"), holder):
@@ -52,12 +50,12 @@ def _purge_file(home: Path, path: Path, holder: Holder) -> None:
         edit(path, lambda text: change(text, holder), home=home)
 
 
-def _is_store(name: Path) -> bool:
-    return len(name.parts) == 1 and (name.name.startswith(_STORE) or _is_mirror(name))
+def _is_database(name: Path) -> bool:
+    return len(name.parts) == 1 and name.name.startswith("memory.db")
 
 
 def _is_mirror(name: Path) -> bool:
-    return name.suffix == ".jsonl" and name.stem.partition("-")[0] == _MIRROR
+    return len(name.parts) == 1 and name.suffix == ".jsonl" and name.stem.partition("-")[0] == "memories"
 
 
 def places(paths: Iterable[Path], holder: Holder) -> list[str]:
@@ -73,9 +71,8 @@ def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str
         name = path.relative_to(home)
         if name.parts[0] == "backups":
             found.append(f"{path} (made before; restoring it takes this out again)")
-        elif _is_store(name) and not _is_mirror(name):
-            if _bytes_hold(path, texts):
-                found.append(str(path))
+        elif _is_database(name):
+            found += [str(path)] if _bytes_hold(path, texts) else []
         else:
             found += _places(path, holder)
     return found
@@ -83,27 +80,18 @@ def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str
 
 def _files(path: Path) -> Iterator[Path]:
     """The files under a folder, or the file itself. Links lead elsewhere and are left alone."""
-    if path.is_file() and not path.is_symlink():
-        yield path
-    for folder, folders, names in os.walk(path):
-        here = Path(folder)
-        folders[:] = sorted(name for name in folders if not (here / name).is_relative_to(path / _MODELS))
-        for name in sorted(names):
-            file = here / name
-            if file.is_file() and not file.is_symlink():
-                yield file
+    every = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    for file in [path, *sorted(every)]:
+        if file.is_file() and not file.is_symlink() and not file.is_relative_to(path / _MODELS):
+            yield file
 
 
 def _places(path: Path, holder: Holder) -> Iterator[str]:
-    count = 0
     try:
         with path.open("r", encoding="utf-8", errors="replace", newline="\n") as lines:
-            for number, line in enumerate(lines, 1):
-                if holds(line, holder):
-                    count += 1
-                    if count <= _MANY:
-                        yield f"{path}:{number}"
-        if not count and path.suffix == ".md" and holds(path.read_text("utf-8", "replace"), holder):
+            held = [number for number, line in enumerate(lines, 1) if holds(line, holder)]
+        yield from (f"{path}:{number}" for number in held[:_MANY])
+        if not held and path.suffix == ".md" and holds(path.read_text("utf-8", "replace"), holder):
             yield str(path)  # broken over lines
     except OSError:
         return
@@ -139,31 +127,31 @@ def _line_says(line: str, holder: Holder) -> bool:
 
 
 def _records_without(text: str, holder: Holder) -> str:
-    kept = (_record_without(line, holder) for line in text.split("\n"))
-    return "\n".join(line for line in kept if line is not None)
-
-
-def _record_without(line: str, holder: Holder) -> str | None:
-    """The line without what was erased; None if nothing else was said in it."""
-    try:
-        record = json.loads(line) if line.strip() else None
-    except (ValueError, RecursionError):
-        return line
-    left = without([record], holder, pieces=True)
-    if left == [record]:
-        return line
-    return json.dumps(left[0], ensure_ascii=False) if left else None
+    """Lines of JSON; one in which nothing else was said goes."""
+    kept = []
+    for line in text.split("\n"):
+        record = _parsed(line)
+        left = without(record, holder, pieces=True)
+        if left:
+            kept.append(line if left == record else json.dumps(left[0], ensure_ascii=False))
+        elif not record:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _document_without(text: str, holder: Holder) -> str:
+    for document in _parsed(text):
+        left = without(document, holder, pieces=True)
+        return text if left == document else json.dumps(left, ensure_ascii=False, indent=1) + "\n"
+    return text
+
+
+def _parsed(text: str) -> list[Any]:
+    """What JSON makes of a text, in a list; an empty one for what is none."""
     try:
-        document = json.loads(text)
+        return [json.loads(text)]
     except (ValueError, RecursionError):
-        return text
-    left = without(document, holder, pieces=True)
-    if left == document:
-        return text
-    return json.dumps(left, ensure_ascii=False, indent=1) + "\n"
+        return []
 
 
 _CHANGES: dict[str, Callable[[str, Holder], str]] = {

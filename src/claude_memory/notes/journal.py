@@ -11,18 +11,18 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 from claude_memory.model import (
+    Event,
     EventKind,
     Kind,
     MemoryFilter,
-    ProjectId,
     SearchScope,
+    SessionId,
     Status,
-    StoredMemory,
     Trust,
 )
 from claude_memory.notes import blocks
@@ -52,7 +52,7 @@ ASKED_CHARACTERS, ANSWERED_CHARACTERS = 300, 500
 RECENTLY = timedelta(minutes=20)
 _PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 LOOK_BACK = timedelta(days=3)
-WORKSTREAM_DAYS = 14  # before the newest session, not before today: people go on holiday
+WORKSTREAM_AGE = timedelta(days=14)  # before the newest session, not before today: people go on holiday
 SESSIONS = 60
 MOST_OPEN = 6
 MOST_LEFT, MOST_DONE, MOST_ROWS = 40, 20, 20  # of the agent's list, of the table of what was settled
@@ -69,101 +69,122 @@ _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _REASON = re.compile(r"^(?:Asked|Why|Plan): (.+)$", re.MULTILINE)
 
 
-def keep_up(home: Path, store: Store, *, now: datetime, on_command: bool = False) -> None:
-    """Write down what is new in the last days' sessions; one process at a time.
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What one home writes down; project documents committed with a repository change on command only."""
 
-    A project's documents that are committed with its repository change on command only.
-    """
-    cache = private_folder(home / "cache")
-    with try_lock(cache / "journal.lock") as mine:
-        if not mine:
+    home: Path
+    store: Store
+    on_command: bool = False
+
+    def keep_up(self, now: datetime) -> None:
+        """Write down what is new in the last days' sessions; one process at a time."""
+        cache = private_folder(self.home / "cache")
+        with try_lock(cache / "journal.lock") as mine:
+            if not mine:
+                return
+            # How far each session was written down, and the hash of each of its lines; it may be lost.
+            written: dict[str, int] = {}
+            lines: dict[str, str] = {}
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                state = json.loads((cache / "journal.json").read_bytes())
+                written, lines = dict(state["sessions"]), dict(state["lines"])
+            recent = [each for each, _ in self.store.archive.session_records(SearchScope(None), SESSIONS)]
+            since = min(now, max((each.last for each in recent), default=now)) - LOOK_BACK
+            own = [each for each in reversed(recent) if not (each.parent or each.imported)]
+            fresh = [each for each in own if self.on_command or written.get(each.session) != each.understood]
+            grown = [each for each in fresh if each.last >= since]
+            for conversation in grown:
+                self._write_session(conversation, lines, since)
+                written[conversation.session] = conversation.understood
+            for conversation in {each.project: each for each in grown}.values():
+                self._write_project(conversation)
+            if grown:
+                present = {str(each.session) for each in recent}
+                written = {name: count for name, count in written.items() if name in present}
+                lines = {name: hash_ for name, hash_ in lines.items() if name.partition(" ")[0] in present}
+                state = {"sessions": written, "lines": lines}
+                write_atomically(cache / "journal.json", json.dumps(state).encode())
+
+    def _write_session(self, conversation: Conversation, lines: dict[str, str], since: datetime) -> None:
+        """The session's lines: one for each day it was worked on."""
+        exchanges, documents = self._exchanges(conversation), self._documents(conversation)
+        mark = f" (session {session_name(conversation.session)})"
+        days: dict[date, list[Exchange]] = {}
+        for exchange in exchanges:
+            if exchange.ended >= since:
+                days.setdefault(exchange.ended.astimezone().date(), []).append(exchange)
+        for day, part in days.items():
+            if is_meaningful(part):
+                rows = [row for row in self._settled(conversation, conversation.session) if row[0] == day]
+                record = sessions.record(conversation.session, part, conversation.title)
+                line = session_line(conversation, record, part, rows)
+                name = f"{conversation.session} {line.date}"
+                lines[name] = put_session(self.home, line, written_before=lines.get(name, ""))
+                documents.log_day(day, f"- {one_line(_day_entry(line, record))}{mark}", mark)
+        learned = list(solved(exchanges))[-MOST_LEARNED:]
+        if learned and (self.on_command or not documents.files.is_shared):
+            documents.add_dated(blocks.LEARNED, learned, conversation.last.astimezone().date())
+
+    def _write_project(self, conversation: Conversation) -> None:
+        """What all sessions of a project come to; `conversation` is the newest that grew."""
+        exchanges, documents = self._exchanges(conversation), self._documents(conversation)
+        found = self.store.archive.session_records(SearchScope((conversation.project,)), SESSIONS)
+        records = [sessions.record_from_json(parts) for each, parts in found if not each.parent]
+        threads = open_threads(sessions.record(conversation.session, exchanges)) if exchanges else []
+        documents.set_list(blocks.NEXT, threads)
+        if documents.files.is_shared and not self.on_command:
             return
-        # How far each session was written down, and the hash of each of its lines; derived: it may be lost.
-        written: dict[str, int] = {}
-        lines: dict[str, str] = {}
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            state = json.loads((cache / "journal.json").read_bytes())
-            written, lines = dict(state["sessions"]), dict(state["lines"])
-        recent = [
-            conversation for conversation, _ in store.archive.session_records(SearchScope(None), SESSIONS)
+        tasks = {one_line(task.title): task.status for exchange in exchanges for task in exchange.tasks}
+        documents.change_block(blocks.TODO, lambda present: _todo(present, tasks))
+        documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
+        rows = [row_of(*row) for row in self._settled(conversation)]
+        documents.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
+        documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
+
+    def _settled(
+        self, conversation: Conversation, session: SessionId | None = None
+    ) -> list[tuple[date, str, str]]:
+        """Decisions that stand, newest first: day, what, why. What a plain file says stands there already."""
+        wanted = MemoryFilter(kinds=(Kind.DECISION,), statuses=(Status.ACTIVE,), session=session)
+        scope = SearchScope((conversation.project,))
+        found = self.store.memories.find(scope, wanted, limit=5 * MOST_ROWS)
+        own = [
+            item
+            for item in sorted(found, key=lambda item: item.created_at, reverse=True)
+            if item.project == conversation.project
+            and item.trust in (Trust.USER, Trust.AGENT)
+            and item.provenance.get("source") != "file"
         ]
-        since = min(now, max((each.last for each in recent), default=now)) - LOOK_BACK
-        grown = [
-            conversation
-            for conversation in reversed(recent)
-            if conversation.last >= since
-            and not conversation.parent
-            and not conversation.imported
-            and (on_command or written.get(conversation.session) != conversation.understood)
+        reasons = [_REASON.search(item.body) for item in own]
+        return [
+            (item.created_at.astimezone().date(), item.title, shorten(why[1], 200) if why else "")
+            for item, why in zip(own[:MOST_ROWS], reasons, strict=False)
         ]
-        for conversation in grown:
-            _write_session(home, store, conversation, lines, since, on_command=on_command)
-            written[conversation.session] = conversation.understood
-        for conversation in {each.project: each for each in grown}.values():
-            _write_project(home, store, conversation, on_command=on_command)
-        if grown:
-            present = {str(conversation.session) for conversation in recent}
-            state = {
-                "sessions": {name: count for name, count in written.items() if name in present},
-                "lines": {name: hash_ for name, hash_ in lines.items() if name.partition(" ")[0] in present},
-            }
-            write_atomically(cache / "journal.json", json.dumps(state).encode())
 
+    def _exchanges(self, conversation: Conversation) -> list[Exchange]:
+        return [sessions.from_json(parts) for *_, parts in self.store.archive.exchanges(conversation.number)]
 
-def _write_session(
-    home: Path,
-    store: Store,
-    conversation: Conversation,
-    lines: dict[str, str],
-    since: datetime,
-    *,
-    on_command: bool,
-) -> None:
-    """The session's lines: one for each day it was worked on."""
-    exchanges = exchanges_of(store, conversation)
-    documents = documents_of(home, conversation.project, conversation.cwd)
-    days: dict[date, list[Exchange]] = {}
-    for exchange in exchanges:
-        if exchange.ended >= since:
-            days.setdefault(exchange.ended.astimezone().date(), []).append(exchange)
-    for day, part in days.items():
-        if is_meaningful(part):
-            settled = [item for item in _settled(store, conversation, session=True) if _day(item) == day]
-            record = sessions.record(conversation.session, part, conversation.title)
-            line = session_line(conversation, record, part, settled)
-            name = f"{conversation.session} {line.date}"
-            lines[name] = put_session(home, line, written_before=lines.get(name, ""))
-            mark = f" (session {session_name(conversation.session)})"
-            entry = f"- {one_line(_day_entry(line, record))}{mark}"
-            documents.change_block(
-                blocks.SESSIONS, partial(_with_entry, entry=entry, mark=mark), documents.files.daily(day)
-            )
-    learned = list(solved(exchanges))[-MOST_LEARNED:]
-    if learned and (on_command or not documents.files.is_shared):
-        documents.add_dated(blocks.LEARNED, learned, conversation.last.astimezone().date())
+    def _documents(self, work: Conversation | Event) -> ProjectDocuments:
+        """The documents of the project that somebody worked on in a folder."""
+        root = root_of(work.cwd) if work.cwd else self.home
+        return ProjectDocuments(project_files(self.home, work.project, root), self.home)
 
-
-def _with_entry(present: list[str], entry: str, mark: str) -> list[str]:
-    """A day's log with this entry; what the session said of itself before is replaced."""
-    return sorted([*(line for line in present if not line.endswith(mark)), entry])
-
-
-def _write_project(home: Path, store: Store, conversation: Conversation, *, on_command: bool) -> None:
-    """What all sessions of a project come to; `conversation` is the newest that grew."""
-    documents = documents_of(home, conversation.project, conversation.cwd)
-    found = store.archive.session_records(SearchScope((conversation.project,)), SESSIONS)
-    records = [sessions.record_from_json(parts) for each, parts in found if not each.parent]
-    exchanges = exchanges_of(store, conversation)
-    threads = open_threads(sessions.record(conversation.session, exchanges)) if exchanges else []
-    documents.set_list(blocks.NEXT, threads)
-    if documents.files.is_shared and not on_command:
-        return
-    tasks = {one_line(task.title): task.status for exchange in exchanges for task in exchange.tasks}
-    documents.change_block(blocks.TODO, partial(_todo, tasks=tasks))
-    documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
-    rows = [row_of(*_decision_row(item)) for item in _settled(store, conversation)]
-    documents.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
-    documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
+    def watch(self, settings: Settings, now: datetime) -> None:
+        """Condense the exchanges of sessions whose window is nearly full: a compaction is near."""
+        recently = EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY)
+        replies = self.store.archive.events(SearchScope(None), recently, limit=50)
+        for session, event in {str(event.session): event for event in reversed(replies)}.items():
+            path = event.payload.get("transcript_path")
+            full = percent_full(Path(path), settings) if event.session and isinstance(path, str) else None
+            if full is not None:
+                lines: list[str] = []
+                if 0 < settings.danger_zone_percent <= full:
+                    for conversation in self.store.archive.by_sessions(
+                        SearchScope((event.project,)), [session]
+                    ):
+                        lines += condensed(self._exchanges(conversation))
+                self._documents(event).set_list(blocks.EXCHANGES, lines)
 
 
 def _todo(present: list[str], tasks: Mapping[str, str]) -> list[str]:
@@ -176,17 +197,6 @@ def _todo(present: list[str], tasks: Mapping[str, str]) -> list[str]:
     left = [f"- [ ] {name}" for name in done if not done[name]]
     finished = [f"- [x] {name}" for name in done if done[name]]
     return [*left[-MOST_LEFT:], *finished[-MOST_DONE:]]
-
-
-def documents_of(home: Path, project: ProjectId, cwd: str | None) -> ProjectDocuments:
-    """The documents of the project that somebody worked on in a folder."""
-    root = root_of(cwd) if cwd else home
-    return ProjectDocuments(project_files(home, project, root), home)
-
-
-def exchanges_of(store: Store, conversation: Conversation) -> list[Exchange]:
-    """A conversation's exchanges, oldest first."""
-    return [sessions.from_json(parts) for *_, parts in store.archive.exchanges(conversation.number)]
 
 
 def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
@@ -204,17 +214,16 @@ def session_line(
     conversation: Conversation,
     record: SessionRecord,
     exchanges: Sequence[Exchange],
-    settled: Sequence[StoredMemory],
+    settled: Sequence[tuple[date, str, str]],
 ) -> SessionLine:
     """A day of a session in a line; what it was, its closing words say."""
     ended = record.ended.astimezone()
-    reasons = ((item.title, _decision_row(item)[2]) for item in settled)
     return SessionLine(
         date=f"{ended:%Y-%m-%d}",
         session=record.title,
         time=f"{ended:%H:%M}",
         summary=_summary(record, exchanges),
-        decisions=tuple(f"{what} (why: {why})" if why else what for what, why in reasons),
+        decisions=tuple(f"{what} (why: {why})" if why else what for _, what, why in settled),
         artifacts=tuple(name for name, _ in record.files)[:20],
         open_threads=tuple(open_threads(record)),
         project=conversation.project,
@@ -226,33 +235,33 @@ def session_line(
 def _summary(record: SessionRecord, exchanges: Sequence[Exchange]) -> str:
     """The points of the closing words of the last exchange that changed something, else of the last one."""
     worked = [exchange for exchange in exchanges if exchange.files_edited or exchange.commits]
-    for exchange in (*reversed(worked), *reversed(exchanges)):
-        if points := closing_points(exchange.closing):
-            told = "; ".join(_LINK.sub(r"\1", point).rstrip(".;") for point in points)
-            return shorten(told, SUMMARY_CHARACTERS)
-    subjects = "; ".join(commit.subject for commit in record.commits)
-    return shorten(subjects or record.first_request or record.title, SUMMARY_CHARACTERS)
+    closings = (closing_points(exchange.closing) for exchange in (*reversed(worked), *reversed(exchanges)))
+    points = [_LINK.sub(r"\1", point).rstrip(".;") for point in next(filter(None, closings), ())]
+    told = "; ".join(points or (commit.subject for commit in record.commits))
+    return shorten(told or record.first_request or record.title, SUMMARY_CHARACTERS)
 
 
 def _day_entry(line: SessionLine, record: SessionRecord) -> str:
-    commits = [f"{commit.hash} {commit.subject}".strip() for commit in record.commits]
-    failing = record.failing
-    parts = [f"{line.time} {line.session}: {line.summary}"]
-    parts += [f"decided: {'; '.join(line.decisions)}"] if line.decisions else []
-    parts += [f"committed: {'; '.join(commits)}"] if commits else []
-    parts += [f"files: {', '.join(line.artifacts[:8])}"] if line.artifacts else []
-    parts += [f"fails: {'; '.join(shorten(command.command, 80) for command in failing)}"] if failing else []
-    parts += [f"open: {'; '.join(line.open_threads)}"] if line.open_threads else []
-    return " · ".join(parts)
+    told = {
+        "decided": "; ".join(line.decisions),
+        "committed": "; ".join(f"{commit.hash} {commit.subject}".strip() for commit in record.commits),
+        "files": ", ".join(line.artifacts[:8]),
+        "fails": "; ".join(shorten(command.command, 80) for command in record.failing),
+        "open": "; ".join(line.open_threads),
+    }
+    return _joined(f"{line.time} {line.session}: {line.summary}", told)
+
+
+def _joined(head: str, told: Mapping[str, str]) -> str:
+    return " · ".join([head, *(f"{label}: {text}" for label, text in told.items() if text)])
 
 
 def open_threads(record: SessionRecord) -> list[str]:
     """What is left to do: the agent's open tasks, what its last words call open, what was not answered."""
-    threads = [task.title for task in record.open_tasks]
-    threads += called_open(record.closing)
+    threads = [*(task.title for task in record.open_tasks), *called_open(record.closing)]
     if not record.answered and record.last_request:
-        threads.append(f"not answered: {shorten(' '.join(record.last_request.split()), 160)}")
-    return list(dict.fromkeys(" ".join(text.split()) for text in threads))[:MOST_OPEN]
+        threads.append(f"not answered: {shorten(one_line(record.last_request), 160)}")
+    return list(dict.fromkeys(map(one_line, threads)))[:MOST_OPEN]
 
 
 def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
@@ -266,9 +275,7 @@ def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
                     failed[name] = (times + 1, since, first if _error(first) else command)
                 elif name in failed:
                     del failed[name]
-                    changed = [
-                        file for exchange in exchanges[since : place + 1] for file, _ in exchange.files_edited
-                    ]
+                    changed = [file for each in exchanges[since : place + 1] for file, _ in each.files_edited]
                     names = ", ".join(dict.fromkeys(changed[:4]))
                     if names and (times > 1 or place > since) and (failure := _failure(first, name)):
                         yield f"{failure}; it worked after a change to {names}"
@@ -278,20 +285,18 @@ def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
     """Checks whose last run failed and that no later session ran again; records are newest first."""
     ran: set[str] = set()
     for record in records:
+        checks = {command: commands.checks_of(command.command) for command in record.failing}
         branch = f" on {name}" if (name := _branch(record)) else ""
-        for command in record.failing:
-            for name, _ in commands.checks_of(command.command)[:1]:
+        for command, names in checks.items():
+            for name, _ in names[:1]:
                 if name not in ran and (failure := _failure(command, name, is_open=True)):
                     yield f"{record.ended.astimezone():%Y-%m-%d}: {failure}{branch}"
-        ran |= {
-            *record.checks,
-            *(name for one in record.failing for name, _ in commands.checks_of(one.command)),
-        }
+        ran.update(record.checks, *(dict(names) for names in checks.values()))
 
 
 def _failure(command: Command, name: str, *, is_open: bool = False) -> str:
     """What failed and how; nothing for style. What is still open is told even if its report says little."""
-    error = _error(command) or (" ".join(command.error.split()) if is_open else "")
+    error = _error(command) or (one_line(command.error) if is_open else "")
     if _STYLE.search(name) or not (error or is_open):
         return ""
     parts = [part for part in commands.segments(command.command) if commands.checks_of(part)]
@@ -300,7 +305,7 @@ def _failure(command: Command, name: str, *, is_open: bool = False) -> str:
 
 
 def _error(command: Command) -> str:
-    lines = (" ".join(line.split()) for line in command.error.splitlines())
+    lines = map(one_line, command.error.splitlines())
     return next((line for line in lines if not _EMPTY.match(line) and len(query_terms(line)) > 2), "")
 
 
@@ -308,54 +313,23 @@ def workstreams(records: Sequence[SessionRecord]) -> Iterator[str]:
     """What is being worked on, by branch: facts of its last sessions only; records are newest first."""
     by_branch: dict[str, list[SessionRecord]] = {}
     for record in records:
-        if records[0].ended - record.ended <= timedelta(days=WORKSTREAM_DAYS) and (
-            record.files or record.commits
-        ):
+        if records[0].ended - record.ended <= WORKSTREAM_AGE and (record.files or record.commits):
             by_branch.setdefault(_branch(record), []).append(record)
     for branch, found in list(by_branch.items())[:MOST_STREAMS]:
         last = found[0]
-        parts = [f"{branch or 'no branch'} ({last.ended.astimezone():%Y-%m-%d}): {last.title}"]
-        subject = next((one.subject for record in found for one in record.commits[-1:]), last.title)
-        parts += [f"last commit: {subject}"] if subject != last.title else []
-        parts += [link for record in found for link in record.pull_requests[-1:]][:1]
-        parts += [f"not committed: {', '.join(last.uncommitted[:4])}"] if last.uncommitted else []
-        parts += [f"open: {'; '.join(task.title for task in last.open_tasks[:4])}"] if last.open_tasks else []
-        yield " · ".join(parts)
+        subject = next((one.subject for record in found for one in record.commits[-1:]), "")
+        told = {
+            "last commit": subject if subject != last.title else "",
+            "pull request": next((link for record in found for link in record.pull_requests[-1:]), ""),
+            "not committed": ", ".join(last.uncommitted[:4]),
+            "open": "; ".join(task.title for task in last.open_tasks[:4]),
+        }
+        yield _joined(f"{branch or 'no branch'} ({last.ended.astimezone():%Y-%m-%d}): {last.title}", told)
 
 
 def _branch(record: SessionRecord) -> str:
     """The branch a session ended on; without a transcript only its commits tell."""
     return next(iter([*record.branches[-1:], *(commit.branch for commit in record.commits[-1:])]), "")
-
-
-def _settled(store: Store, conversation: Conversation, *, session: bool = False) -> list[StoredMemory]:
-    """Decisions that stand, newest first; what a plain file says stands there already."""
-    wanted = MemoryFilter(
-        kinds=(Kind.DECISION,),
-        statuses=(Status.ACTIVE,),
-        session=conversation.session if session else None,
-    )
-    found = store.memories.find(SearchScope((conversation.project,)), wanted, limit=5 * MOST_ROWS)
-    own = [
-        item
-        for item in found
-        if item.project == conversation.project
-        and item.trust in (Trust.USER, Trust.AGENT)
-        and item.provenance.get("source") != "file"
-    ]
-    return sorted(own, key=lambda item: item.created_at, reverse=True)[:MOST_ROWS]
-
-
-def _decision_row(item: StoredMemory) -> tuple[date, str, str]:
-    reason = _REASON.search(item.body)
-    return _day(item), item.title, shorten(reason[1], 200) if reason else ""
-
-
-def _day(item: StoredMemory) -> date:
-    return item.created_at.astimezone().date()
-
-
-# --- when a context is nearly full, the last exchanges go to the working buffer: a compaction is near
 
 
 def percent_full(transcript: Path, settings: Settings) -> float | None:
@@ -381,24 +355,6 @@ def _window(model: str, settings: Settings) -> int:
     """The size of a model's window in tokens; a setting above 0 says it outright."""
     told = settings.context_window or (LONG_WINDOW if "[1m]" in model else 0)
     return told or next((size for start, size in WINDOWS.items() if model.startswith(start)), DEFAULT_WINDOW)
-
-
-def watch(home: Path, store: Store, settings: Settings, *, now: datetime) -> None:
-    """Condense the exchanges of every session at work whose window is nearly full; else they may go."""
-    recently = EventFilter(kinds=(EventKind.REPLY,), since=now - RECENTLY)
-    replies = store.archive.events(SearchScope(None), recently, limit=50)
-    for session, event in {str(event.session): event for event in reversed(replies)}.items():
-        path = event.payload.get("transcript_path")
-        full = (
-            percent_full(Path(path), settings) if event.session and isinstance(path, str) and path else None
-        )
-        if full is None:
-            continue
-        lines: list[str] = []
-        if 0 < settings.danger_zone_percent <= full:
-            for conversation in store.archive.by_sessions(SearchScope((event.project,)), [session]):
-                lines += condensed(exchanges_of(store, conversation))
-        documents_of(home, event.project, event.cwd).set_list(blocks.EXCHANGES, lines)
 
 
 def condensed(exchanges: Sequence[Exchange]) -> list[str]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
-from claude_memory.notes import blocks, buffer, index, journal, person_files, places
+from claude_memory.notes import blocks, buffer, index, person_files, places
 from claude_memory.notes.index import FileSource
+from claude_memory.notes.journal import Journal
 from claude_memory.notes.places import ON_DEMAND, ProjectFiles, files_under, project_files
 from claude_memory.notes.project_documents import ProjectDocuments, Proposal
 from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, one_line, read_lines
@@ -73,8 +74,9 @@ class NotesBook:
     def keep_up(self, *, on_command: bool = False) -> None:
         """Write down what sessions did; condense those whose window is nearly full; mark what was said."""
         now = datetime.now(UTC)
-        journal.keep_up(self.home, self.store, now=now, on_command=on_command)
-        journal.watch(self.home, self.store, self.settings, now=now)
+        journal = Journal(self.home, self.store, on_command)
+        journal.keep_up(now)
+        journal.watch(self.settings, now)
         for project, root in self._at_work():
             ProjectDocuments(project_files(self.home, project.id, root), self.home).fold_buffer()
 

@@ -112,6 +112,14 @@ class ProjectDocuments(NamedTuple):
 
         return self.change_block(blocks.AGENT_DECISIONS if by_agent else blocks.DECISIONS, rows)
 
+    def log_day(self, day: date, entry: str, mark: str) -> bool:
+        """Put an entry into a day's log in place of the one that ends in the same mark."""
+
+        def lines(present: list[str]) -> list[str]:
+            return sorted([*(line for line in present if not line.endswith(mark)), entry])
+
+        return self.change_block(blocks.SESSIONS, lines, self.files.daily(day))
+
     def fold_buffer(self) -> bool:
         """Bring the prompts that hooks appended to the working buffer into one block."""
         path = self.files.buffer

@@ -30,8 +30,6 @@ MAX_DEPTH, MAX_FOLDERS, MAX_PACKAGES, MAX_BYTES = 4, 1500, 200, 512 * 1024
 _FILE = "project-context.json"
 _HIDDEN_CI = (".github", ".circleci", ".buildkite", ".forgejo")
 _TARGET = re.compile(r"(?m)^ {0,2}@?([A-Za-z_][\w-]*)(?:[ \t]+[^:\n]*)?[ \t]*:(?!=)")
-_SERVICES = re.compile(r"(?ms)^services:[^\n]*\n(.*?)(?=^\w|\Z)")
-_SERVICE = re.compile(r"(?m)^([ \t]+)[\"']?([\w.-]+)[\"']?:")
 _GO_MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?((?!v\d+$)[^\s/]+)(?:/v\d+)?$")
 
 
@@ -44,10 +42,7 @@ class ProjectContext:
     frameworks: tuple[str, ...] = ()
     package_managers: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    entry_points: tuple[str, ...] = ()
     ci: tuple[str, ...] = ()
-    services: tuple[str, ...] = ()
-    workspace: tuple[str, ...] = ()
     packages: tuple[Mapping[str, str], ...] = ()  # path, name and language of parts with their own manifest
     custom: Mapping[str, Any] = field(default_factory=dict)
     root: str = ""
@@ -65,11 +60,8 @@ class ProjectContext:
             "Frameworks": self.frameworks,
             "Package managers": self.package_managers,
             **{kind.capitalize(): "; ".join(commands) for kind, commands in self.commands.items()},
-            "Entry points": self.entry_points[:8],
-            "Workspace": self.workspace,
             "Packages": tuple(f"{each['path']} ({each['language']})" for each in self.packages[:12]),
             "CI": self.ci,
-            "Services": self.services,
             **self.custom,
         }
         return [f"{label}: {_shown(value)}" for label, value in rows.items() if value]
@@ -135,8 +127,6 @@ def detect(root: Path) -> ProjectContext:
     met = list(_ecosystems(tree))
     tops = [each for each in met if not each.folder]
     inner = {each.folder: each for each in reversed(met) if each.folder}
-    composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
-    images = [path for folder in tree.folders for path in tree.glob("*Dockerfile", folder)]
     return ProjectContext(
         name=next((each.name for each in tops if each.name), root.name),
         languages=_unique(tree.languages() or [each.rules["language"] for each in met]),
@@ -145,16 +135,7 @@ def detect(root: Path) -> ProjectContext:
         ),
         package_managers=_unique(each.manager for each in met),
         commands=_commands(tree, met),
-        entry_points=_unique(entry for each in met for entry in each.entry_points())[:20],
         ci=_unique(name for pattern, name in rules["ci"].items() if tree.glob(pattern)),
-        services=_unique(
-            [name for path in composed for name in _services(tree.text(path))]
-            + [f"container image ({path})" for path in images]
-        ),
-        workspace=_unique(
-            [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
-            + [f"{each.manager} workspace" for each in tops if each.is_workspace]
-        ),
         packages=tuple(
             {"path": path, "name": each.name or path.rpartition("/")[2], "language": each.rules["language"]}
             for path, each in sorted(inner.items())
@@ -245,10 +226,6 @@ class Ecosystem:
         modules = (module[1] for text, _ in self.documents if (module := _GO_MODULE.search(text)))
         return next((name for name in (*names, *modules) if isinstance(name, str)), "")
 
-    @property
-    def is_workspace(self) -> bool:
-        return any(True for _ in self.at("tool.uv.workspace", "workspaces", "workspace"))
-
     def commands(self) -> Iterator[tuple[str, str]]:
         if template := self.rules.get("script_commands", {}).get(self.manager):
             tables = (table for table in self.at("scripts", "tasks") if isinstance(table, dict))
@@ -262,18 +239,6 @@ class Ecosystem:
                     if kind in rule and (kind == "lint" or kind not in taken):
                         taken.add(kind)
                         yield kind, rule[kind].format(runner=runner)
-
-    def entry_points(self) -> Iterator[str]:
-        """Programs that manifests name, then files that usually are some."""
-        prefix = f"{self.folder}: " if self.folder else ""
-        for table in self.at("project.scripts", "tool.poetry.scripts"):
-            if isinstance(table, dict):
-                yield from (f"{prefix}{name} ({target})" for name, target in table.items())
-        for value in self.at("main", "bin"):
-            programs = list(value.values()) if isinstance(value, dict) else [value]
-            yield from (prefix + path for path in programs if isinstance(path, str))
-        for pattern in self.rules["entry_points"]:
-            yield from self.tree.glob(pattern, self.folder)
 
 
 def _parsed(path: str, text: str) -> Mapping[str, Any] | None:
@@ -318,13 +283,6 @@ def _by_words(scripts: set[str], command: str) -> Iterator[tuple[str, str]]:
     for kind, words in described()["script_words"].items():
         if script := next((word for word in words if word in scripts), None):
             yield kind, command.format(script=script)
-
-
-def _services(text: str) -> list[str]:
-    """The keys right below `services` of a compose file."""
-    block = _SERVICES.search(text)
-    keys = _SERVICE.findall(block[1]) if block else []
-    return [key for indent, key in keys if len(indent) == min(len(indent) for indent, _ in keys)]
 
 
 def _join(folder: str, name: str) -> str:
