@@ -107,7 +107,8 @@ def test_a_summariser_that_does_not_exist_costs_no_summary(tmp_path: Path) -> No
         second_part(session := Session(tmp_path, opened.home, project))
         session.compact()
         opened.drain()
-        background._summaries(opened)
+        for step in (opened.summaries.sum_up, opened.summaries.upgrade):
+            background._tried("not now", step)
         assert [kept.session for kept in Shelf(opened.home).of(SESSION)] == [SESSION]
 
 

@@ -209,7 +209,7 @@ def test_twenty_thousand_calls(fuzzed: Fuzzed) -> None:
 
 def test_the_watch_sees_any_write(fuzzed: Fuzzed) -> None:
     version, rows, files = fuzzed.watched.version(), fuzzed.watched.rows(), fuzzed.watched.files()
-    with fuzzed.server.access.memory() as memory:
+    with fuzzed.server.memory() as memory:
         memory.show([fuzzed.words[5]])  # a use that is noted at once
     assert fuzzed.watched.version() != version
     changed = {name for name, kept in fuzzed.watched.rows().items() if kept != rows[name]}
@@ -250,7 +250,7 @@ def test_what_an_agent_opens_counts_as_a_use(fuzzed: Fuzzed) -> None:
     own = fuzzed.words[5]
     fuzzed.call("get_memories", {"ids": [own[:12]]})
     fuzzed.server.idle(time.monotonic())
-    with fuzzed.server.access.memory() as memory:
+    with fuzzed.server.memory() as memory:
         assert [review.reason for review in memory.store.lifecycle.reviews(memory.find([own])[0].id)] == [
             "opened"
         ]

@@ -204,7 +204,7 @@ def test_lines_of_any_hour_and_any_clock_are_kept_up(project: Path, memory: Memo
     clocks = [*hours, datetime(1970, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, 23, 59, tzinfo=UTC)]
     for number, now in enumerate(clocks):
         payload = {"prompt": f"let's go with option {number}", "session_id": "s1"}
-        moment = Moment("UserPromptSubmit", payload, memory.home, memory)
+        moment = Moment("UserPromptSubmit", {**payload, "cwd": str(project)}, memory.home)
         moment.now = now
         answers.write_ahead(moment)
     memory.drain()

@@ -38,41 +38,36 @@ def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
             from claude_memory.surfaces.hooks.answers import respond
 
             text = respond(event, raw, home)
-        _print(text.strip())
+        rest = memoryview(text.strip())
+        while rest:
+            rest = rest[os.write(1, rest) :]
 
 
 def ask_server(home: str, event: str, raw: bytes) -> bytes | None:
     """The answer of a running server of this store; None if there is none or it takes too long."""
-    try:
-        with open(home + "/cache/hook-server", "rb") as handle:  # noqa: PTH123
-            kind, place, *token = handle.read(400).decode().split()
-        if kind != "unix":
-            return _asked(("127.0.0.1", int(place)), f"{token[0]} {event}\n".encode() + raw)
-        if os.stat(place).st_uid != os.getuid():  # noqa: PTH116
-            return None
-        return _asked(place, f" {event}\n".encode() + raw)
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None
-
-
-def _asked(address: str | tuple[str, int], question: bytes) -> bytes | None:
     import _socket as socket  # what the module socket wraps, at a tenth of its price
 
-    deadline = time.monotonic() + SERVER_SECONDS
-    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    channel = socket.socket(family, socket.SOCK_STREAM)
     try:
-        channel.settimeout(SERVER_SECONDS)
-        channel.connect(address)
-        channel.sendall(question)
-        channel.shutdown(socket.SHUT_WR)
-        parts: list[bytes] = []
-        while part := channel.recv(1 << 16):
-            parts.append(part)
-            channel.settimeout(max(deadline - time.monotonic(), 0.001))
-        return b"".join(parts) or None
-    finally:
-        channel.close()
+        with open(home + "/cache/hook-server", "rb") as handle:  # noqa: PTH123
+            _, place = handle.read(400).decode().split()
+        if os.stat(place).st_uid != os.getuid():  # noqa: PTH116
+            return None
+        deadline = time.monotonic() + SERVER_SECONDS
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            channel.settimeout(SERVER_SECONDS)
+            channel.connect(place)
+            channel.sendall(f"{event}\n".encode() + raw)
+            channel.shutdown(socket.SHUT_WR)
+            parts: list[bytes] = []
+            while part := channel.recv(1 << 16):
+                parts.append(part)
+                channel.settimeout(max(deadline - time.monotonic(), 0.001))
+            return b"".join(parts) or None
+        finally:
+            channel.close()
+    except (OSError, ValueError, AttributeError):  # no server, or a system without such sockets
+        return None
 
 
 def start_drain(home: str, site: str) -> None:
@@ -101,9 +96,3 @@ def _give_up_after(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
     except (ImportError, AttributeError, ValueError):
         pass
-
-
-def _print(text: bytes) -> None:
-    rest = memoryview(text)
-    while rest:
-        rest = rest[os.write(1, rest) :]

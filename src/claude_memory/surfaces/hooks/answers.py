@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from claude_memory.context.moments import Offer, Scene
-    from claude_memory.notes.places import ProjectFiles
     from claude_memory.opening import Opened
 
 MAX_QUESTION_CHARACTERS = 4_000
@@ -32,16 +31,16 @@ AGENT_TOOLS = ("Agent", "Task")
 class Moment:
     """One hook call: its event, what the agent said of it, and the memory it is asked of."""
 
-    def __init__(
-        self,
-        event: str,
-        payload: Mapping[str, Any],
-        home: str | os.PathLike[str],
-        memory: Opened | None = None,
-    ) -> None:
+    def __init__(self, event: str, payload: Mapping[str, Any], home: str | os.PathLike[str]) -> None:
         self.event, self.payload, self.home = event, payload, os.fspath(home)
         self.now = datetime.now(UTC)
-        self._memory = memory
+        self.session = self.text("session_id")
+        self.state = SessionState(self.home, self.session)
+        # Whoever will read the context: the session's own agent, or one of its sub-agents.
+        agent = self.text("agent_id")
+        self.reader = SessionState(self.home, f"{self.session}-{agent}") if agent else self.state
+        self.output: Mapping[str, Any] = {}  # in place of lines for the model to read
+        self._memory: Opened | None = None
 
     @property
     def memory(self) -> Opened:
@@ -49,30 +48,19 @@ class Moment:
         if self._memory is None:
             from claude_memory.opening import Opened
 
-            self._memory = Opened.open(
-                self.home, folder_of(self.payload), patience_ms=PATIENCE_MS, for_hook=True
-            )
+            self._memory = Opened.open(self.home, self.folder, patience_ms=PATIENCE_MS, for_hook=True)
         return self._memory
+
+    @property
+    def folder(self) -> str | None:
+        """The folder a hook speaks for; the process's own if that one is gone."""
+        cwd = self.text("cwd")
+        return cwd if os.path.isdir(cwd) else None  # noqa: PTH112
 
     def close(self) -> None:
         """Give back what was opened."""
         if self._memory is not None:
             self._memory.close()
-
-    @property
-    def session(self) -> str:
-        return self.text("session_id")
-
-    @property
-    def state(self) -> SessionState:
-        """What the session was given, and the sub-agents it is about to start."""
-        return SessionState(self.home, self.session)
-
-    @property
-    def reader(self) -> SessionState:
-        """What whoever will read the context was given: the session's own agent, or one of its sub-agents."""
-        agent = self.text("agent_id")
-        return SessionState(self.home, f"{self.session}-{agent}") if agent else self.state
 
     def text(self, name: str) -> str:
         value = self.payload.get(name)
@@ -85,17 +73,27 @@ class Moment:
 
     def card(self) -> Mapping[str, Any]:
         """Where the session is: project, root, store, and what its settings switch off."""
-        stamp = [
-            self.text("cwd"),
-            os.environ.get("CLAUDE_MEMORY_STORE", ""),
-            _stamp(f"{self.home}/config.toml"),
-        ]
+        stamp: list[str | int] = [self.text("cwd"), os.environ.get("CLAUDE_MEMORY_STORE", "")]
+        try:
+            config = os.stat(f"{self.home}/config.toml")  # noqa: PTH116
+            stamp += [config.st_mtime_ns, config.st_size]
+        except OSError:
+            pass
         try:
             known: dict[str, Any] = json.loads(self.state.read("card") or "{}")
         except ValueError:
             known = {}
         if not self.session or known.get("stamp") != stamp:
-            known = {**_looked_up(self.memory), "stamp": stamp}
+            from claude_memory.store import database_path
+
+            memory = self.memory
+            known = {
+                "project": memory.project.id,
+                "root": str(memory.project_root),
+                "store": str(database_path(memory.home, memory.settings.store)),
+                "off": list(memory.settings.context_off),
+                "stamp": stamp,
+            }
             if self.session:
                 self.state.note("card", json.dumps(known))
         return known
@@ -122,42 +120,30 @@ class Moment:
         )
 
 
-class Answer:
-    """Context, and the form it takes; by default the client adds it to what the model reads."""
+def respond(
+    event: str, raw: bytes, home: str | os.PathLike[str], in_time: Callable[[], bool] | None = None
+) -> bytes:
+    """What to print for an event: a JSON document with context, or nothing.
 
-    def __init__(self, offer: Offer, output: Mapping[str, Any] | None = None) -> None:
-        self.offer, self.output = offer, output
-
-
-def respond(event: str, raw: bytes, home: str | os.PathLike[str]) -> bytes:
-    """What to print for an event: a JSON document with context, or nothing."""
-    payload = wanted(event, raw)
-    return answer(Moment(event, payload, home)) if payload is not None else b""
-
-
-def wanted(event: str, raw: bytes) -> Mapping[str, Any] | None:
-    """The payload of an event that may be answered."""
+    A server says by `in_time` whether it is still waited for: what comes too late is neither given nor noted.
+    """
     payload = json.loads(raw) if event in _HANDLERS else None
-    return payload if isinstance(payload, dict) else None
-
-
-def folder_of(payload: Mapping[str, Any]) -> str | None:
-    """The folder a hook speaks for; the process's own if that one is gone."""
-    cwd = payload.get("cwd")
-    return cwd if isinstance(cwd, str) and os.path.isdir(cwd) else None  # noqa: PTH112
-
-
-def answer(moment: Moment, *, in_time: Callable[[], bool] = lambda: True) -> bytes:
-    """The answer for one moment; what comes too late is neither given nor accounted for."""
-    from claude_memory.text.quotation import marked
-
-    found = _HANDLERS[moment.event](moment)
-    if found is None or not found.offer.text or not in_time():
+    if not isinstance(payload, dict):
         return b""
-    _account(moment, found.offer)
-    output = found.output or {"additionalContext": marked(found.offer.text)}
-    document = {"hookSpecificOutput": {"hookEventName": moment.event, **output}}
-    return json.dumps(document, ensure_ascii=True).encode("ascii")
+    moment = Moment(event, payload, home)
+    try:
+        offer = _HANDLERS[event](moment)
+        if offer is None or not offer.text or (in_time is not None and not in_time()):
+            return b""
+        from claude_memory.text.quotation import marked
+
+        _account(moment, offer)
+        output = moment.output or {"additionalContext": marked(offer.text)}
+        document = {"hookSpecificOutput": {"hookEventName": event, **output}}
+        return json.dumps(document, ensure_ascii=True).encode("ascii")
+    finally:
+        if in_time is not None:  # a hook's process ends with its answer
+            moment.close()
 
 
 def _account(moment: Moment, offer: Offer) -> None:
@@ -165,7 +151,6 @@ def _account(moment: Moment, offer: Offer) -> None:
     from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT, spool
     from claude_memory.platform.files import reads_only
 
-    memories = offer.memories
     record = {
         "hook_event_name": "Injection",
         "session_id": moment.session,
@@ -173,7 +158,7 @@ def _account(moment: Moment, offer: Offer) -> None:
         "given_at": moment.event,
         "given_on": moment.now.isoformat(),
         "tokens": offer.tokens,
-        "memories": memories,
+        "memories": offer.memories,
         "sections": list(offer.sections),
         "lines": [line.record() for line in offer.lines if line.memory],
     }
@@ -182,28 +167,28 @@ def _account(moment: Moment, offer: Offer) -> None:
         if not reads_only():
             spool(moment.home, "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
         if moment.text("tool_name") not in AGENT_TOOLS:  # else a sub-agent that has no name yet reads it
-            moment.reader.give(memories)
+            moment.reader.give(offer.memories)
     except OSError:  # a full or read-only disk: the context is worth more than its record
         return
 
 
-def _session_start(moment: Moment) -> Answer | None:
+def _session_start(moment: Moment) -> Offer | None:
     from claude_memory.surfaces.hooks.start import start_context
 
-    context = start_context(moment)
-    return None if moment.is_off("start") else Answer(context)
+    offer = start_context(moment)  # drains, whether its lines are wanted or not
+    return None if moment.is_off("start") else offer
 
 
-def _prompt(moment: Moment) -> Answer | None:
+def _prompt(moment: Moment) -> Offer | None:
     write_ahead(moment)  # first: what was settled must outlive whatever comes after
     if moment.is_off("prompt"):
         return None
     from claude_memory.context.for_prompt import at_prompt
 
-    return Answer(at_prompt(moment.scene(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS]))
+    return at_prompt(moment.scene(), moment.text("prompt")[:MAX_QUESTION_CHARACTERS])
 
 
-def _tool(moment: Moment) -> Answer | None:
+def _tool(moment: Moment) -> Offer | None:
     tool = moment.text("tool_name")
     if tool in AGENT_TOOLS:
         return _before_agent(moment)
@@ -214,24 +199,21 @@ def _tool(moment: Moment) -> Answer | None:
     return _before_command(moment, command) if command else None
 
 
-def _before_edit(moment: Moment, path: str) -> Answer | None:
+def _before_edit(moment: Moment, path: str) -> Offer | None:
     if moment.is_off("file") or not moment.reader.first_touch(path, moment.text("tool_use_id")):
         return None
     from claude_memory.context.for_file import at_file
 
-    return Answer(at_file(moment.scene(), path, _edit_of(moment.payload["tool_input"])))
-
-
-def _edit_of(inputs: Mapping[str, Any]) -> str:
-    """What an edit replaces, and what it puts there."""
+    # What the edit replaces, and what it puts there.
+    inputs = moment.payload["tool_input"]
     edits = inputs.get("edits")
     parts = [inputs, *(edits if isinstance(edits, list) else ())]
     names = ("old_string", "new_string", "content", "new_source")
     texts = [part.get(name) for part in parts if isinstance(part, dict) for name in names]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return at_file(moment.scene(), path, "\n".join(text for text in texts if isinstance(text, str)))
 
 
-def _before_command(moment: Moment, command: str) -> Answer | None:
+def _before_command(moment: Moment, command: str) -> Offer | None:
     from claude_memory.understand.commands import families
 
     kinds = " ".join(families(command))
@@ -241,10 +223,10 @@ def _before_command(moment: Moment, command: str) -> Answer | None:
         return None
     from claude_memory.context.for_command import at_command
 
-    return Answer(at_command(moment.scene(), command))
+    return at_command(moment.scene(), command)
 
 
-def _failed(moment: Moment) -> Answer | None:
+def _failed(moment: Moment) -> Offer | None:
     command = moment.tool_input("command") if moment.text("tool_name") in RUNNING_TOOLS else ""
     error = moment.text("error")
     if not command or not error or moment.payload.get("is_interrupt") or moment.is_off("command"):
@@ -252,7 +234,7 @@ def _failed(moment: Moment) -> Answer | None:
     from claude_memory.context.for_command import at_failure
     from claude_memory.understand.commands import error_lines
 
-    return Answer(at_failure(moment.scene(), command, error_lines(error)))
+    return at_failure(moment.scene(), command, error_lines(error))
 
 
 # --- the write-ahead of a prompt
@@ -264,8 +246,11 @@ def write_ahead(moment: Moment) -> None:
     The whole prompt is on disk before the model reads it, without a lock and without the database. A fault
     here costs one entry of the buffer, never the prompt: the prompt itself is in the spool.
     """
+    from pathlib import Path
+
     from claude_memory.errors import MemoryFault
     from claude_memory.notes import buffer
+    from claude_memory.notes.places import project_files
     from claude_memory.redact import kept
     from claude_memory.understand.speaker import Speaker, of_hook
 
@@ -273,37 +258,26 @@ def write_ahead(moment: Moment) -> None:
     if heard.speaker is not Speaker.PERSON or not heard.words.strip():
         return
     try:
-        entry = buffer.BufferEntry(
-            moment.now, buffer.SAID, kept(heard.words), buffer.session_name(moment.session)
-        )
-        buffer.write_ahead(_files(moment), entry)
+        try:
+            card = moment.card()
+            project, root = card["project"], Path(card["root"])
+        except MemoryFault:  # without a store to ask, the project that its folder says it is
+            from claude_memory.platform.project import identify, root_of
+            from claude_memory.store.sql.projects import provisional
+
+            root = root_of(moment.folder or ".")
+            project = provisional(identify(root)).id
+        said, session = kept(heard.words), buffer.session_name(moment.session)
+        entry = buffer.BufferEntry(moment.now, buffer.SAID, said, session)
+        buffer.write_ahead(project_files(Path(moment.home), project, root), entry)
     except (MemoryFault, OSError):  # a full disk, a link where a file should be
         return
-
-
-def _files(moment: Moment) -> ProjectFiles:
-    """The project's files; without a store to ask, those of the project that its folder says it is."""
-    from pathlib import Path
-
-    from claude_memory.errors import MemoryFault
-    from claude_memory.notes.places import project_files
-
-    home = Path(moment.home)
-    try:
-        card = moment.card()
-        return project_files(home, card["project"], Path(card["root"]))
-    except MemoryFault:
-        from claude_memory.platform.project import identify, root_of
-        from claude_memory.store.sql.projects import provisional
-
-        root = root_of(folder_of(moment.payload) or ".")
-        return project_files(home, provisional(identify(root)).id, root)
 
 
 # --- sub-agents
 
 
-def _before_agent(moment: Moment) -> Answer | None:
+def _before_agent(moment: Moment) -> Offer | None:
     """Leave the prompt for SubagentStart, which carries none, or extend it where there is no such event.
 
     Clients older than SubagentStart call their tool `Task` and take the context through its prompt. One that
@@ -313,19 +287,23 @@ def _before_agent(moment: Moment) -> Answer | None:
     only the common part is given.
     """
     from claude_memory.context.moments import at_subagent
+    from claude_memory.redact import kept
     from claude_memory.text.quotation import marked
 
     prompt, kind = moment.tool_input("prompt"), moment.tool_input("subagent_type")
     told = moment.text("tool_name") == "Task" and not tells_of_subagents(moment.home)
-    moment.state.expect_agent(moment.text("tool_use_id"), kind, _question(prompt), told=told)
+    # It waits on the disk, so without secrets, and cut to length last: half a secret is not known as one.
+    question = kept(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]
+    moment.state.expect_agent(moment.text("tool_use_id"), kind, question, told=told)
     if not told or not prompt or moment.is_off("subagent"):
         return None
     offer = at_subagent(moment.scene(), prompt[:MAX_QUESTION_CHARACTERS])
-    inputs = {**moment.payload["tool_input"], "prompt": f"{prompt}\n\n{marked(offer.text)}"}
-    return Answer(offer, {"updatedInput": inputs})
+    extended = {**moment.payload["tool_input"], "prompt": f"{prompt}\n\n{marked(offer.text)}"}
+    moment.output = {"updatedInput": extended}
+    return offer
 
 
-def _agent_starts(moment: Moment) -> Answer | None:
+def _agent_starts(moment: Moment) -> Offer | None:
     """The context of a sub-agent that starts now, unless its prompt holds it already."""
     from claude_memory.context.moments import at_subagent
 
@@ -335,42 +313,10 @@ def _agent_starts(moment: Moment) -> Answer | None:
     prompt, told = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
     if told or moment.is_off("subagent"):
         return None
-    return Answer(at_subagent(moment.scene(), prompt))
+    return at_subagent(moment.scene(), prompt)
 
 
-def _question(prompt: str) -> str:
-    """What is looked for later: as much as a search reads, without secrets, for it waits on the disk.
-
-    Cut to length last: half a secret would not be known as one.
-    """
-    from claude_memory.redact import kept
-
-    return kept(prompt[: 2 * MAX_QUESTION_CHARACTERS])[:MAX_QUESTION_CHARACTERS]
-
-
-# --- where a session is
-
-
-def _looked_up(memory: Opened) -> dict[str, Any]:
-    from claude_memory.store import database_path
-
-    return {
-        "project": memory.project.id,
-        "root": str(memory.project_root),
-        "store": str(database_path(memory.home, memory.settings.store)),
-        "off": list(memory.settings.context_off),
-    }
-
-
-def _stamp(path: str) -> list[int]:
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return []
-    return [found.st_mtime_ns, found.st_size]
-
-
-_HANDLERS: dict[str, Callable[[Moment], Answer | None]] = {
+_HANDLERS: dict[str, Callable[[Moment], Offer | None]] = {
     "SessionStart": _session_start,
     "UserPromptSubmit": _prompt,
     "PreToolUse": _tool,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 EMBED_SECONDS = 60.0  # before the rest of the upkeep, which wants vectors
 JUDGE_SECONDS = 20.0
+LOOKED_AT = 100  # events in the spool
 MUCH = 200  # vectors; fewer are made by the next question itself
 
 
@@ -32,8 +34,10 @@ def drain_all(home: str) -> None:
             logs.configure(root, memory.settings)
             memory.drain()
             memory.refresh_copy()
-            _exchange(memory)
-            _summaries(memory)
+            if hub := memory.settings.hub:  # out of reach, it is tried again
+                _tried("no exchange with the team's server", lambda: memory.homes.sync([hub]))
+            _tried("compactions are not summed up now", memory.summaries.sum_up)
+            _tried("no language model was asked", memory.summaries.upgrade)
             memory.upkeep.import_in_slack()
             memory.upkeep.vectors.rest(budget_seconds=EMBED_SECONDS)
             memory.upkeep.judge_pending(budget_seconds=JUDGE_SECONDS)
@@ -49,38 +53,29 @@ def drain_all(home: str) -> None:
         return
 
 
-def _exchange(memory: Memory) -> None:
-    """With the team's server, where there is one beside the own store; out of reach, it is tried again."""
-    from claude_memory.errors import MemoryFault
-
-    if memory.settings.hub:
-        with contextlib.suppress(MemoryFault):
-            memory.homes.sync([memory.settings.hub])
-
-
 def _lower_priority(by: int) -> None:
     if hasattr(os, "nice"):
         os.nice(by)
 
 
-def _summaries(memory: Memory) -> None:
-    """Sum up what was compacted; what goes wrong with that never holds the drain up."""
+def _tried(what: str, step: Callable[[], object]) -> None:
+    """Do what may fail without holding up the rest."""
     from claude_memory.errors import MemoryFault
-
-    for what, step in (
-        ("compactions are not summed up now", memory.summaries.sum_up),
-        ("no language model was asked", memory.summaries.upgrade),
-    ):
-        try:
-            step()
-        except (MemoryFault, OSError) as fault:
-            _warn(what, fault)
-
-
-def _warn(what: str, fault: Exception) -> None:
     from claude_memory.platform import logs
 
-    logs.logger("compaction").warning("%s: %s", what, fault)
+    try:
+        step()
+    except (MemoryFault, OSError) as fault:
+        logs.logger("drain").warning("%s: %s", what, fault)
+
+
+def spooled_events(home: Path) -> list[str]:
+    """The events of the first files that wait in the spool, which their names tell."""
+    try:
+        with os.scandir(home / "spool" / "new") as entries:
+            return [entry.name.split("-")[-2] for entry in islice(entries, LOOKED_AT) if "-" in entry.name]
+    except OSError:
+        return []
 
 
 def start(home: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
 from claude_memory.platform.git import ChangedFiles
 from claude_memory.platform.repository import current_branch
+from claude_memory.surfaces.hooks import background
 
 if TYPE_CHECKING:
     from claude_memory.opening import Opened
@@ -25,17 +25,16 @@ DRAIN_SECONDS = 0.05
 PATIENCE_MS = 50  # with a writer
 # Events that tell nothing of the work, and a stop, which has started its own drain.
 LATER = frozenset(("SessionStart", "SessionEnd", "Injection", "Stop"))
-LOOKED_AT = 100
 _SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
 def start_context(moment: Moment) -> Offer:
     """The start context for a session that starts, goes on, or was compacted."""
-    source = moment.text("source")
+    source, home = moment.text("source"), moment.memory.home
     if source not in ("resume", "fork"):
         moment.state.start_over()
-    _tie_shell(moment.session, moment.memory.home)
-    waits: list[bool] = []
+    _tie_shell(moment.session, home)
+    left: list[bool] = []
     try:
         return at_start(
             moment.memory,
@@ -43,13 +42,11 @@ def start_context(moment: Moment) -> Offer:
             session=moment.session,
             now=moment.now,
             transcript=moment.text("transcript_path"),
-            meanwhile=lambda: waits.append(_drain(moment)),
+            meanwhile=lambda: left.append(_drain(home, moment.memory.project_root)),
         )
     finally:
-        if any(waits):  # last: it would take the processor from who is waited for
-            from claude_memory.surfaces.hooks import background
-
-            background.start(moment.memory.home)
+        if any(left):  # last: it would take the processor from who is waited for
+            background.start(home)
 
 
 def at_start(
@@ -80,32 +77,21 @@ def at_start(
     return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
 
 
-def _drain(moment: Moment) -> bool:
+def _drain(home: Path, root: Path) -> bool:
     """Bring in what earlier sessions left; whether something is left to a process of its own."""
-    home, waiting = moment.memory.home, _waiting(moment.memory.home)
+    waiting = background.spooled_events(home)
     left = len(waiting) > 1  # this session's own start can wait for the next drain
-    if not set(waiting) <= LATER:
-        from claude_memory.memory import Memory
-        from claude_memory.store import is_server
+    if set(waiting) <= LATER:
+        return left
+    from claude_memory.memory import Memory
+    from claude_memory.store import is_server
 
-        try:
-            with Memory.open(home, moment.memory.project_root, patience_ms=PATIENCE_MS) as memory:
-                if is_server(memory.settings.store):
-                    return True  # only a process of its own may wait for a network
-                done = memory.drain(budget_seconds=DRAIN_SECONDS)
-                left = bool(done.remaining or done.waiting)
-        except StoreBusy:
-            pass
+    with suppress(StoreBusy), Memory.open(home, root, patience_ms=PATIENCE_MS) as memory:
+        if is_server(memory.settings.store):
+            return True  # only a process of its own may wait for a network
+        done = memory.drain(budget_seconds=DRAIN_SECONDS)
+        left = bool(done.remaining or done.waiting)
     return left
-
-
-def _waiting(home: Path) -> list[str]:
-    """The events of the first files in the spool, which their names tell."""
-    try:
-        with os.scandir(home / "spool" / "new") as entries:
-            return [entry.name.split("-")[-2] for entry in islice(entries, LOOKED_AT) if "-" in entry.name]
-    except OSError:
-        return []
 
 
 def _tie_shell(session: str, home: Path) -> None:
@@ -116,16 +102,14 @@ def _tie_shell(session: str, home: Path) -> None:
     target = os.environ.get("CLAUDE_ENV_FILE")
     if not target or not session or not all(c.isalnum() or c in "-_" for c in session):
         return
-    try:
-        with Path(target).open("a", encoding="utf-8") as handle:
-            handle.write(f"export CLAUDE_MEMORY_SESSION={session}\n")
-            if (place := str(home.absolute())).isprintable():
-                quoted = place.replace("'", "'\\''")  # shlex would have to be loaded
-                handle.write(f"export CLAUDE_MEMORY_HOME='{quoted}'\n")
-            if "CLAUDE_MEMORY_STORE" not in os.environ:
-                handle.write("unset CLAUDE_MEMORY_STORE\n")
-    except OSError:
-        return
+    lines = [f"export CLAUDE_MEMORY_SESSION={session}"]
+    if (place := str(home.absolute())).isprintable():
+        quoted = place.replace("'", "'\\''")  # shlex would have to be loaded
+        lines.append(f"export CLAUDE_MEMORY_HOME='{quoted}'")
+    if "CLAUDE_MEMORY_STORE" not in os.environ:
+        lines.append("unset CLAUDE_MEMORY_STORE")
+    with suppress(OSError), Path(target).open("a", encoding="utf-8") as handle:
+        handle.writelines(f"{line}\n" for line in lines)
 
 
 # --- what would be given

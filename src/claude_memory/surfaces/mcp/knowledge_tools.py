@@ -11,24 +11,23 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from claude_memory.errors import NotFound
-from claude_memory.model import Kind, StoredMemory, Trust
-from claude_memory.surfaces.mcp.tool_answers import Access, ToolAnswer, fenced, line
+from claude_memory.model import Kind, Trust
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line
 from claude_memory.text.quotation import named, plain, unquoted
 
 if TYPE_CHECKING:
-    from claude_memory.graph.knowledge import Knowledge as ProjectKnowledge
-    from claude_memory.graph.walk import Connection as Tie
-    from claude_memory.summaries.shelf import KeptSummary
+    from claude_memory.graph.knowledge import ConventionInUse, Decision
 
 SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20
 SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
+NOTHING_OF_TOPIC = "nothing is known of this topic: call without topic for all, or use search_memory"
+NOTHING_KNOWN = "no decisions or rules are known in this project yet; remember them as they come up"
 
 
 class SummaryLine(ToolAnswer):
-    """One compaction in a list."""
-
     session_id: str
     summary_id: str
     timestamp: str = ""
@@ -36,16 +35,12 @@ class SummaryLine(ToolAnswer):
 
 
 class Summaries(ToolAnswer):
-    """The list, or one summary in full as JSON text."""
-
     summaries: tuple[SummaryLine, ...] = ()
-    summary: str = ""
+    summary: str = ""  # one in full, as JSON text
     note: str = ""
 
 
 class Known(ToolAnswer):
-    """One thing that is known; `times` it came up, and what speaks against it."""
-
     id: str
     text: str
     reason: str = ""
@@ -56,15 +51,11 @@ class Known(ToolAnswer):
 
 
 class KeyFile(ToolAnswer):
-    """A file that many memories are about."""
-
     path: str
     memories: int
 
 
 class KnownHere(ToolAnswer):
-    """By kind, newest first; `topics` with counts can be asked for."""
-
     project: str
     decisions: tuple[Known, ...] = ()
     patterns: tuple[Known, ...] = ()
@@ -78,16 +69,12 @@ class KnownHere(ToolAnswer):
 
 
 class ConnectionLine(ToolAnswer):
-    """One thing on a path or nearby: `memory:ID`, `file:PATH`, `topic:NAME`, `session:ID`."""
-
-    thing: str
+    thing: str  # memory:ID, file:PATH, topic:NAME or session:ID
     title: str = ""
     by: str = ""
 
 
 class ConnectionsFound(ToolAnswer):
-    """A chain in its order, or what is near, nearest first."""
-
     mode: str
     found: list[ConnectionLine]
     note: str = ""
@@ -110,7 +97,15 @@ def get_summary(access: Access, session_id: str = "", summary_id: str = "") -> S
             ) from None
         if not summary_id:
             newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
-            shown = tuple(_line(item) for item in newest[:SHOWN_SUMMARIES])
+            shown = tuple(
+                SummaryLine(
+                    session_id=named(item.session),
+                    summary_id=f"{item.number:03d}",
+                    timestamp=named(str(item.document.get("timestamp", "")), 40),
+                    executive=line(item.executive, Trust.AGENT, 200),
+                )
+                for item in newest[:SHOWN_SUMMARIES]
+            )
             note = "" if shown else "no session of this project was compacted yet"
             return Summaries(summaries=shown, note=note)
         wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
@@ -133,28 +128,29 @@ def get_project_knowledge(access: Access, topic: str = "") -> KnownHere:
     with access.reading() as memory:
         found = memory.knowledge(unquoted(topic) or None)
         name = named(memory.project.name)
-    said = [*(item.memory for item in found.decisions), *(rule.memory for rule in found.rules)]
-    files = Counter(path for item in said for path in item.files)
-    topics = Counter(about.casefold() for item in said for about in item.topics)
+    known = [item.memory for items in (found.decisions, found.rules) for item in items]
+    files = Counter(path for item in known for path in item.files)
+    topics = Counter(about.casefold() for item in known for about in item.topics)
+    note = NOTHING_OF_TOPIC if topic.strip() else NOTHING_KNOWN
     return KnownHere(
         project=name,
-        decisions=_decisions(found),
-        patterns=_rules(found, Kind.PATTERN),
-        conventions=_rules(found, Kind.CONVENTION),
-        lessons=_rules(found, Kind.LESSON, Kind.CORRECTION),
-        preferences=_rules(found, Kind.PREFERENCE),
+        decisions=_known(found.decisions),
+        patterns=_known(found.rules, Kind.PATTERN),
+        conventions=_known(found.rules, Kind.CONVENTION),
+        lessons=_known(found.rules, Kind.LESSON, Kind.CORRECTION),
+        preferences=_known(found.rules, Kind.PREFERENCE),
         key_files=tuple(
             KeyFile(path=named(path), memories=count) for path, count in files.most_common(SHOWN_FILES)
         ),
         checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
         topics=tuple(f"{named(about, 60)} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)),
-        note=_none_known(topic) if not said else "",
+        note="" if known else note,
     )
 
 
 def explore_connections(
     access: Access,
-    from_: str,
+    from_: Annotated[str, Field(validation_alias="from")],
     to: str = "",
     mode: Literal["chain", "neighbours", "bridges"] = "neighbours",
     limit: Annotated[int, Field(ge=1, le=50)] = 10,
@@ -176,61 +172,37 @@ def explore_connections(
                 ties = graph.chain(from_, to) if mode == "chain" else graph.bridges(from_, to, limit)
         except NotFound as fault:
             raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
-    shown = [_connection(tie) for tie in ties]
+    shown = [
+        ConnectionLine(
+            thing=named(":".join(tie.node), 300),
+            title=line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else "",
+            by=", ".join(
+                sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
+            ),
+        )
+        for tie in ties
+    ]
     note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
     return ConnectionsFound(mode=mode, found=shown, note=note)
 
 
-def _none_known(topic: str) -> str:
-    if topic.strip():
-        return "nothing is known of this topic: call without topic for all, or use search_memory"
-    return "no decisions or rules are known in this project yet; remember them as they come up"
-
-
-def _line(item: KeptSummary) -> SummaryLine:
-    return SummaryLine(
-        session_id=named(item.session),
-        summary_id=f"{item.number:03d}",
-        timestamp=named(str(item.document.get("timestamp", "")), 40),
-        executive=line(item.executive, Trust.AGENT, 200),
-    )
-
-
-def _decisions(found: ProjectKnowledge) -> tuple[Known, ...]:
-    ordered = sorted(found.decisions, key=lambda item: not item.memory.pinned)
-    return tuple(
-        _known(item.memory, reason=item.reason, against=item.contradicted_by)
-        for item in ordered[:SHOWN_A_KIND]
-    )
-
-
-def _rules(found: ProjectKnowledge, *kinds: Kind) -> tuple[Known, ...]:
-    wanted = [rule for rule in found.rules if rule.memory.kind in kinds]
-    wanted.sort(key=lambda rule: not rule.memory.pinned)
-    return tuple(
-        _known(rule.memory, times=rule.times, against=rule.contradicted_by) for rule in wanted[:SHOWN_A_KIND]
-    )
-
-
-def _known(item: StoredMemory, *, reason: str = "", times: int = 1, against: Sequence[str] = ()) -> Known:
-    text = _said(item)
-    return Known(
-        id=item.id,
-        text=line(text, item.trust, 200),
-        reason=line(reason, item.trust, 160) if reason not in text[:200] else "",
-        times=times,
-        topics=tuple(named(topic, 60) for topic in item.topics[:5]),
-        files=tuple(named(path) for path in item.files[:3]),
-        contradicted_by=tuple(against[:3]),
-    )
-
-
-def _said(item: StoredMemory) -> str:
-    title = item.title.rstrip("…").rstrip()
-    return item.body if item.body.startswith(title) else f"{item.title}: {item.body}"
-
-
-def _connection(tie: Tie) -> ConnectionLine:
-    title = line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else ""
-    by = sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
-    return ConnectionLine(thing=named(":".join(tie.node), 300), title=title, by=", ".join(by))
+def _known(items: Sequence[Decision | ConventionInUse], *kinds: Kind) -> tuple[Known, ...]:
+    """What is known of some kinds, pinned first; of a decision its reason, of a rule how often it came up."""
+    wanted = [item for item in items if not kinds or item.memory.kind in kinds]
+    shown = []
+    for item in sorted(wanted, key=lambda item: not item.memory.pinned)[:SHOWN_A_KIND]:
+        memory, reason = item.memory, getattr(item, "reason", "")
+        is_begun = memory.body.startswith(memory.title.rstrip("…").rstrip())
+        text = memory.body if is_begun else f"{memory.title}: {memory.body}"
+        shown.append(
+            Known(
+                id=memory.id,
+                text=line(text, memory.trust, 200),
+                reason=line(reason, memory.trust, 160) if reason not in text[:200] else "",
+                times=getattr(item, "times", 1),
+                topics=tuple(named(topic, 60) for topic in memory.topics[:5]),
+                files=tuple(named(path) for path in memory.files[:3]),
+                contradicted_by=tuple(item.contradicted_by[:3]),
+            )
+        )
+    return tuple(shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,8 +19,9 @@ from mcp_types import (
 
 from claude_memory.errors import NotFound
 from claude_memory.model import Trust
-from claude_memory.surfaces.mcp.search_tools import open_memory, relations_of
-from claude_memory.surfaces.mcp.tool_answers import Access, fenced, line, moment
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.search_tools import opened_memories
+from claude_memory.surfaces.mcp.tool_answers import fenced, line, moment
 from claude_memory.text.quotation import plain
 
 if TYPE_CHECKING:
@@ -60,17 +60,8 @@ def register(server: MCPServer, access: Access) -> None:
         except ToolError as fault:
             raise ResourceError(str(fault)) from None
 
-    def context() -> str:
-        return read(_context)
-
-    def session(id: str) -> str:  # noqa: A002  the template's published name
-        return read(_session, id)
-
-    def memory(id: str) -> str:  # noqa: A002
-        return read(_memory, id)
-
-    def task(name: str) -> str:
-        return read(_task, name)
+    def by_id(of: Callable[..., str]) -> Callable[[str], str]:
+        return lambda id: read(of, id)  # noqa: A006  the template's published name
 
     async def complete(
         ref: PromptReference | ResourceTemplateReference,
@@ -79,29 +70,38 @@ def register(server: MCPServer, access: Access) -> None:
     ) -> Completion | None:
         wanted = ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
         names = await anyio.to_thread.run_sync(_completed, access, wanted, argument.value)
-        return Completion(
-            values=names[:MOST_COMPLETIONS], total=len(names), has_more=len(names) > MOST_COMPLETIONS
-        )
+        has_more = len(names) > MOST_COMPLETIONS
+        return Completion(values=names[:MOST_COMPLETIONS], total=len(names), has_more=has_more)
 
-    for uri, reads, title, kind in (
-        ("memory://context", context, "What a session here starts with", "text/plain"),
-        ("memory://session/{id}", session, "What happened in a session", "text/plain"),
-        ("memory://memory/{id}", memory, "One memory in full", "application/json"),
-        ("memory://task/{name}", task, "A task's documents", "text/markdown"),
+    for uri, name, reads, title, kind in (
+        (
+            "memory://context",
+            "context",
+            lambda: read(_context),
+            "What a session here starts with",
+            "text/plain",
+        ),
+        ("memory://session/{id}", "session", by_id(_session), "What happened in a session", "text/plain"),
+        ("memory://memory/{id}", "memory", by_id(_memory), "One memory in full", "application/json"),
+        (
+            "memory://task/{name}",
+            "task",
+            lambda name: read(_task, name),
+            "A task's documents",
+            "text/markdown",
+        ),
     ):
-        server.resource(uri, name=reads.__name__, title=title, description=title, mime_type=kind)(reads)
+        server.resource(uri, name=name, title=title, description=title, mime_type=kind)(reads)
     server.prompt(title="Recall", description="Find what is known about a subject.")(recall)
     server.prompt(title="Hand over", description="Leave this session's work to the next.")(handover)
     server.completion()(complete)  # type: ignore[no-untyped-call]
 
 
 def recall(subject: str) -> str:
-    """Find what is known about a subject."""
     return RECALL.format(subject=subject)
 
 
 def handover(focus: str = "") -> str:
-    """Leave this session's work to the next."""
     return HANDOVER.format(about=f", above all {focus}" if focus else "")
 
 
@@ -128,17 +128,12 @@ def _session(memory: Memory, id_: str) -> str:
 
 def _memory(memory: Memory, id_: str) -> str:
     """One memory, its provenance and relations."""
-    [item] = memory.find([id_])
-    bearings = relations_of(memory, [item]).get(item.id, [])
-    shown = open_memory(memory, item, item.body, bearings, {"text", "provenance", "relations"})
-    return shown.model_dump_json(exclude_defaults=True)
+    return opened_memories(memory, memory.find([id_])).memories[0].model_dump_json()
 
 
 def _task(memory: Memory, name: str) -> str:
     """Scratchpad, plan and progress of a task as one document."""
-    document = memory.tasks.export_task(name, "md")
-    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
-    return fenced(text, Trust.AGENT, source="the task's files")
+    return fenced(str(memory.tasks.export_task(name, "md")), Trust.AGENT, source="the task's files")
 
 
 def _completed(access: Access, wanted: str, begun: str) -> list[str]:

@@ -10,15 +10,8 @@ from pydantic import Field
 
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Hit, Kind, MemoryId, StoredMemory, Trust
-from claude_memory.surfaces.mcp.tool_answers import (
-    Access,
-    ToolAnswer,
-    excerpt,
-    fenced,
-    filled,
-    line,
-    moment,
-)
+from claude_memory.surfaces.mcp.access import Access
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, excerpt, fenced, filled, line, moment
 from claude_memory.text import times
 from claude_memory.text.quotation import named, plain, tokens, unquoted
 
@@ -30,19 +23,19 @@ UNLIKELY = 0.3  # below this relevance a best hit is hardly an answer
 ELSEWHERE_LIMIT = 200
 KINDS = ", ".join(Kind)
 TITLE, BEGINNING, SNIPPET = 90, 40, 110  # characters of a hit's line
+NOTHING_FOUND = "nothing found: try other words, or fewer filters"
+FAR_ANCHOR = "the anchor is the nearest there is, and likely not what you ask for"
 Field_ = Literal["text", "provenance", "relations"]
 
 
 class FoundMemory(ToolAnswer):
-    """One hit. `tokens` is what opening it costs."""
-
     id: str
     kind: str
     title: str
     snippet: str
     relevance: float
     timestamp: str
-    tokens: int
+    tokens: int  # that opening it costs
     session: str = ""
     status: str = "active"
     stale: str = ""
@@ -51,16 +44,12 @@ class FoundMemory(ToolAnswer):
 
 
 class Found(ToolAnswer):
-    """Layer 1."""
-
     hits: list[FoundMemory]
     searched_by: str
     note: str = ""
 
 
 class Happened(ToolAnswer):
-    """One entry of a timeline."""
-
     id: str
     kind: str
     title: str
@@ -71,23 +60,17 @@ class Happened(ToolAnswer):
 
 
 class Timeline(ToolAnswer):
-    """Layer 2."""
-
     entries: list[Happened]
     note: str = ""
 
 
 class Bearing(ToolAnswer):
-    """What another memory has to do with this one."""
-
     kind: str
     id: str
     evidence: str = ""
 
 
 class OpenMemory(ToolAnswer):
-    """One memory in full."""
-
     id: str
     kind: str
     timestamp: str
@@ -108,8 +91,6 @@ class OpenMemory(ToolAnswer):
 
 
 class OpenMemories(ToolAnswer):
-    """Layer 3."""
-
     memories: list[OpenMemory]
     missing: tuple[str, ...] = ()
 
@@ -151,14 +132,20 @@ def search_memory(
             min_relevance=0.0,
             all_projects=all_projects,
         )
-        hits = _allowed(access, memory, hits)
+        # From elsewhere only what a person said; it may then be opened, too.
+        here = memory.project.id
+        hits = [hit for hit in hits if hit.project == here or hit.trust is Trust.USER]
+        access.shown_elsewhere.update(hit.id for hit in hits if hit.project != here)
         access.asked = query
         good = [hit for hit in hits if hit.relevance >= min_relevance][:limit]
-        below = [] if good else hits[: min(BELOW, limit)]
-        whole = _whole(memory, [*good, *below])
-        found = [_hit(memory, hit, whole.get(hit.id)) for hit in good]
-        found += [_hit(memory, hit, whole.get(hit.id), below=True) for hit in below]
-        note = "" if found else _nothing(memory)
+        shown = good or hits[: min(BELOW, limit)]
+        elsewhere = any(hit.project != here for hit in shown)
+        whole = {item.id: item for item in memory.find([hit.id for hit in shown], all_projects=elsewhere)}
+        found = [_hit(hit, whole.get(hit.id), here, below=not good) for hit in shown]
+        note = ""
+        if not found:
+            is_empty = not memory.stats().memories
+            note = "nothing is remembered in this project yet" if is_empty else NOTHING_FOUND
         return Found(hits=found, searched_by=memory.search_mode, note=note)
 
 
@@ -176,8 +163,16 @@ def timeline(
     Example: {"around": "m4k2", "before": 3, "after": 3}
     """
     with access.reading() as memory:
-        anchor, note = _anchor(memory, around, query, session)
-        entries = memory.timeline(around=anchor, before=before, after=after, session=session or None)
+        note = ""
+        if query and not around:
+            hits = memory.search(query, limit=1, session=session or None, min_relevance=0.0)
+            if not hits:
+                raise NotFound(
+                    "nothing here fits the query: try other words, or leave it out for the newest entries"
+                )
+            around = hits[0].id
+            note = FAR_ANCHOR if hits[0].relevance < UNLIKELY else ""
+        entries = memory.timeline(around=around or None, before=before, after=after, session=session or None)
         shown = [filled(Happened, entry, title=line(entry.title, Trust.TOOL, 120)) for entry in entries]
     return Timeline(entries=shown, note=note or ("" if shown else "nothing is recorded here yet"))
 
@@ -195,65 +190,25 @@ def get_memories(
     Example: {"ids": ["m4k2", "m9xz"], "fields": ["text"]}
     """
     with access.reading(fresh=False) as memory:
-        found, missing = _named(access, memory, ids)
-        access.opened(item.id for item in found)
-        return _opened(memory, found, missing, fields, max_tokens, access.asked)
+        found: dict[str, StoredMemory] = {}
+        missing: list[str] = []
+        for id_ in dict.fromkeys(ids):
+            elsewhere = MemoryId(id_) in access.shown_elsewhere
+            try:
+                [item] = memory.find([id_], all_projects=elsewhere)
+            except (NotFound, InvalidInput):
+                missing.append(plain(id_)[:40])
+            else:
+                found.setdefault(item.id, item)
+        if not found:
+            names = ", ".join(missing)[:200]
+            raise NotFound(f"no memory {names} here: ids come from search_memory or timeline")
+        access.opened(MemoryId(id_) for id_ in found)
+        opened = opened_memories(memory, list(found.values()), fields, max_tokens, access.asked)
+        return opened.model_copy(update={"missing": tuple(missing)})
 
 
-def _allowed(access: Access, memory: Memory, hits: list[Hit]) -> list[Hit]:
-    """From elsewhere only what a person said; it may then be opened, too."""
-    own = memory.project.id
-    kept = [hit for hit in hits if hit.project == own or hit.trust is Trust.USER]
-    access.shown_elsewhere.update(hit.id for hit in kept if hit.project != own)
-    return kept
-
-
-def _named(access: Access, memory: Memory, ids: Sequence[str]) -> tuple[list[StoredMemory], list[str]]:
-    found: dict[str, StoredMemory] = {}
-    missing: list[str] = []
-    for id_ in dict.fromkeys(ids):
-        one = _one(access, memory, id_)
-        if one is None:
-            missing.append(plain(id_)[:40])
-        else:
-            found.setdefault(one.id, one)
-    if not found:
-        raise NotFound(f"no memory {', '.join(missing)[:200]} here: ids come from search_memory or timeline")
-    return list(found.values()), missing
-
-
-def _one(access: Access, memory: Memory, id_: str) -> StoredMemory | None:
-    elsewhere = MemoryId(id_) in access.shown_elsewhere
-    try:
-        [found] = memory.find([id_], all_projects=elsewhere)
-    except (NotFound, InvalidInput):
-        return None
-    return found if not elsewhere or found.trust is Trust.USER else None
-
-
-def _anchor(memory: Memory, around: str, query: str, session: str) -> tuple[str | None, str]:
-    """The memory that a timeline is drawn around, and what is to be said of it."""
-    if around or not query:
-        return around or None, ""
-    hits = memory.search(query, limit=1, session=session or None, min_relevance=0.0)
-    if not hits:
-        raise NotFound("nothing here fits the query: try other words, or leave it out for the newest entries")
-    far = hits[0].relevance < UNLIKELY
-    return hits[0].id, "the anchor is the nearest there is, and likely not what you ask for" if far else ""
-
-
-def _nothing(memory: Memory) -> str:
-    if memory.stats().memories:
-        return "nothing found: try other words, or fewer filters"
-    return "nothing is remembered in this project yet"
-
-
-def _whole(memory: Memory, hits: Sequence[Hit]) -> dict[str, StoredMemory]:
-    elsewhere = any(hit.project != memory.project.id for hit in hits)
-    return {item.id: item for item in memory.find([hit.id for hit in hits], all_projects=elsewhere)}
-
-
-def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = False) -> FoundMemory:
+def _hit(hit: Hit, whole: StoredMemory | None, here: str, *, below: bool) -> FoundMemory:
     title, snippet = plain(hit.title), plain(hit.snippet)
     begun = title.rstrip("…").rstrip()
     width = TITLE
@@ -270,39 +225,44 @@ def _hit(memory: Memory, hit: Hit, whole: StoredMemory | None, *, below: bool = 
         relevance=round(hit.relevance, 2),
         tokens=tokens(whole.body) if whole is not None else 0,
         stale=line(hit.stale, Trust.TOOL, SNIPPET),
-        project="" if hit.project == memory.project.id else hit.project,
+        project="" if hit.project == here else hit.project,
         below_threshold=below,
     )
 
 
-def _opened(
+def opened_memories(
     memory: Memory,
     found: Sequence[StoredMemory],
-    missing: list[str],
-    fields: Sequence[Field_],
-    max_tokens: int,
-    asked: str,
+    fields: Sequence[Field_] = (),
+    max_tokens: int = 1 << 40,
+    asked: str = "",
 ) -> OpenMemories:
-    wanted: set[str] = set(fields or ("text", "provenance", "relations"))
-    bearings = relations_of(memory, found) if "relations" in wanted else {}
+    """Memories as they are shown; texts over `max_tokens` together are cut around what was asked."""
+    wanted = fields or ("text", "provenance", "relations")
+    relations = _relations(memory, found) if "relations" in wanted else {}
     shown: list[OpenMemory] = []
     left = max_tokens
-    sizes = [tokens(item.body) for item in found]
     for at, item in enumerate(found):
-        # What a short one leaves goes to the longer ones after it.
-        share = left // (len(found) - at)
-        text = excerpt(item.body, asked, share) if "text" in wanted else ""
-        left -= min(tokens(text), sizes[at]) if text else 0
-        shown.append(open_memory(memory, item, text, bearings.get(item.id, []), wanted))
-    return OpenMemories(memories=shown, missing=tuple(missing))
+        text = ""
+        if "text" in wanted:  # what a short one leaves goes to the longer ones after it
+            text = excerpt(item.body, asked, left // (len(found) - at))
+            left -= min(tokens(text), tokens(item.body))
+        shown.append(_open(memory, item, text, relations.get(item.id, []), "provenance" in wanted))
+    return OpenMemories(memories=shown)
 
 
-def open_memory(
-    memory: Memory, item: StoredMemory, text: str, bearings: list[Bearing], wanted: set[str]
+def _open(
+    memory: Memory, item: StoredMemory, text: str, relations: list[Bearing], has_origin: bool
 ) -> OpenMemory:
-    """One memory as it is shown; what its text begins with is no title worth repeating."""
+    # What the text begins with is no title worth repeating.
     begins = item.body.startswith(item.title.rstrip("…").rstrip())
-    has_origin = "provenance" in wanted
+    origin = {"session": "", "task": "", "topics": (), "files": (), "project": ""}
+    if has_origin:
+        known = item.provenance  # where it came from: file and line, or the way it was written
+        place = known.get("file") or known.get("path")
+        row = f":{known['line']}" if place and known.get("line") else ""
+        project = "" if item.project == memory.project.id else item.project
+        origin = {"source": named(f"{place or known.get('source', '')}{row}", 300), "project": project}
     return filled(
         OpenMemory,
         item,
@@ -311,21 +271,18 @@ def open_memory(
         title="" if text and begins else line(item.title, item.trust, 200),
         stale=line(memory.stale(item), Trust.TOOL, 200),
         cut=bool(text) and text != item.body,
-        relations=tuple(bearings),
-        project="" if item.project == memory.project.id or not has_origin else item.project,
-        source=_source(item) if has_origin else "",
-        **({} if has_origin else {"session": "", "task": "", "topics": (), "files": ()}),
+        relations=tuple(relations),
+        **origin,
     )
 
 
-def relations_of(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
+def _relations(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
     """What stands between these memories and others: what they replace, repeat, contradict."""
     bearings: dict[str, list[Bearing]] = {item.id: [] for item in found}
     for item in found:
-        if item.supersedes:
-            bearings[item.id].append(Bearing(kind="supersedes", id=item.supersedes))
-        if item.superseded_by:
-            bearings[item.id].append(Bearing(kind="superseded by", id=item.superseded_by))
+        for kind, other in (("supersedes", item.supersedes), ("superseded by", item.superseded_by)):
+            if other:
+                bearings[item.id].append(Bearing(kind=kind, id=other))
     for relation in memory.lifecycle.relations(*(item.id for item in found)):
         for own, other, kind in (
             (relation.source, relation.target, relation.kind),
@@ -335,13 +292,3 @@ def relations_of(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, lis
                 evidence = line(relation.evidence, Trust.TOOL, 160)
                 bearings[own].append(Bearing(kind=kind, id=other, evidence=evidence))
     return bearings
-
-
-def _source(item: StoredMemory) -> str:
-    """Where it came from, in a few words: file and line, or the way it was written."""
-    known = item.provenance
-    place = known.get("file") or known.get("path")
-    if place:
-        row = known.get("line")
-        return named(f"{place}:{row}" if row else str(place), 300)
-    return named(str(known.get("source", "")), 100)

@@ -1,0 +1,232 @@
+"""One project's memory for many requests: opened on first use, one request at a time, faults put into words.
+
+A reading request writes nothing: what others left is brought in before it, and what it opened is noted after
+it, by a thread of our own. That one also drains while nobody asks, gives the model's memory back after a
+while, and answers the hooks of this home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from claude_memory.errors import InvalidInput, MemoryFault, NotFound, StoreBusy
+from claude_memory.model import MemoryId
+from claude_memory.surfaces.hooks import background
+
+if TYPE_CHECKING:
+    from claude_memory.embed import Embedder
+    from claude_memory.embed.local import EmbedderProcess
+    from claude_memory.memory import Memory
+    from claude_memory.surfaces.mcp.hook_socket import HookSocket
+
+RELEASE_SECONDS = 600.0
+IDLE_SECONDS = 2.0
+DRAIN_SECONDS = 0.4
+EMBED_SECONDS = 0.3
+BRING_IN_SECONDS = 2.0  # a question waits no longer for what others left; the store may be busy
+GRAPH_BATCH = 200  # memories read for the graph in one quiet moment
+LOCAL_EMBEDDERS = ("bundled", "folder", "package")
+
+
+class Access:
+    """The memory, and what is done with it beside the requests.
+
+    Work that nobody asked for fails in silence: the next request meets the fault itself and says it.
+    """
+
+    def __init__(self, home: Path, folder: Path, *, release_seconds: float = RELEASE_SECONDS) -> None:
+        self.home, self.folder = home, folder
+        self.asked = ""  # the last question: what is opened afterwards is cut around it
+        self.shown_elsewhere: set[MemoryId] = set()  # of other projects, found on explicit request
+        self._memory: Memory | None = None
+        self._lock = threading.RLock()
+        self._last_request = time.monotonic()
+        self._release_seconds = release_seconds
+        self._embedder: EmbedderProcess | None = None
+        self._socket: HookSocket | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beside, name="beside", daemon=True)
+        # Questions that wait for what others left to be stored, and whether also for what it mentions.
+        self._waiting: queue.SimpleQueue[tuple[threading.Event, bool]] = queue.SimpleQueue()
+        self._uses: dict[MemoryId, datetime] = {}  # memories that were opened, to be noted
+        self._graph_behind = self._gate_behind = False
+
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[Memory]:
+        """The memory for one request; whatever fails becomes one line that a model can act on."""
+        with self._lock:
+            self._last_request = time.monotonic()
+            try:
+                yield self._open()
+            except StoreBusy as fault:
+                raise ToolError(f"{fault}; nothing was changed, try again in a moment") from None
+            except MemoryFault as fault:
+                raise ToolError(str(fault)) from None
+            except OSError as fault:
+                where = f": {fault.filename}" if fault.filename else ""
+                raise ToolError(f"{fault.strerror or fault}{where}") from None
+            finally:
+                self._last_request = time.monotonic()
+
+    @contextlib.contextmanager
+    def reading(self, *, fresh: bool = True, graph: bool = False) -> Iterator[Memory]:
+        """The memory for a request that only reads.
+
+        `fresh`: what hooks captured and people wrote just now is stored first, by somebody else than the
+        question, which only waits; `graph`: also what it mentions.
+        """
+        if fresh and self._thread.is_alive():
+            done = threading.Event()
+            self._waiting.put((done, graph))
+            done.wait(BRING_IN_SECONDS)
+        with self.memory() as memory:
+            yield memory
+
+    def opened(self, ids: Iterable[MemoryId]) -> None:
+        """Keep in mind that memories were opened: that counts as a use."""
+        with self._lock:
+            self._uses.update(dict.fromkeys(ids, datetime.now(UTC)))
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a text can be embedded without loading a model first."""
+        return self._embedder is None or self._embedder.is_warm
+
+    def begin(self) -> None:
+        """Bring in, note and give back what is to be, in a thread of our own."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give everything back and leave nothing behind."""
+        self._over.set()
+        self._waiting.put((threading.Event(), False))
+        if self._thread.is_alive():
+            self._thread.join(BRING_IN_SECONDS)
+        if self._socket is not None:
+            self._socket.close()
+        if self._embedder is not None:
+            self._embedder.release()
+        self._put_away()
+
+    def _open(self) -> Memory:
+        if self._memory is None:
+            from claude_memory.memory import Memory
+            from claude_memory.platform import logs
+
+            self._memory = memory = Memory.open(self.home, self.folder)
+            memory.serves_agent = True  # over HTTP, too, where a person may have started the process
+            logs.configure(self.home, memory.settings)
+            if memory.settings.embedder.partition(":")[0] in LOCAL_EMBEDDERS:
+                memory.lend_embedder(self._lent)
+                _ = memory.embedder  # names it, loads nothing
+        return self._memory
+
+    def _lent(self, named: Embedder) -> Embedder:
+        """One model process for as long as the server lives, however often the memory is opened."""
+        if self._embedder is None:
+            from claude_memory.memory import Memory
+
+            self._embedder = Memory.model_process(named, self.home, self._open().settings.embedder)
+        return self._embedder
+
+    def _put_away(self) -> None:
+        with self._lock:
+            with contextlib.suppress(MemoryFault, OSError):
+                if self._uses:
+                    self._note_uses(self._open())
+            if self._memory is not None:
+                self._memory.close()
+                self._memory = None
+
+    # --- beside the requests
+
+    def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:
+        """As the hook itself would answer, without the time to load anything."""
+        from claude_memory.surfaces.hooks.answers import respond
+
+        return respond(event, raw, self.home, in_time)
+
+    def _beside(self) -> None:
+        from claude_memory.surfaces.mcp.hook_socket import HookSocket
+
+        self._socket = HookSocket(self.home, self._answer_hook)
+        with contextlib.suppress(OSError):  # no place for a socket: hooks find their own answers
+            self._socket.start()
+        while not self._over.is_set():
+            asked = []
+            with contextlib.suppress(queue.Empty):
+                asked.append(self._waiting.get(timeout=IDLE_SECONDS))
+                while True:
+                    asked.append(self._waiting.get_nowait())
+            try:
+                if asked and not self._over.is_set():
+                    self._catch_up(graph=any(graph for _, graph in asked))
+                elif not asked:
+                    self.idle(time.monotonic())
+            except (MemoryFault, OSError):
+                continue
+            except Exception as fault:  # noqa: BLE001  whatever it is, the next round goes on
+                from claude_memory.platform import logs
+
+                logs.logger("mcp").error("work beside the requests failed: %s", type(fault).__name__)
+            finally:
+                for done, _ in asked:
+                    done.set()
+
+    def idle(self, now: float) -> None:
+        """One round of what is done while nobody asks."""
+        is_quiet = now - self._last_request > self._release_seconds
+        if self._embedder is not None and self._embedder.is_running and is_quiet:
+            self._put_away()  # its matrices, too; waits for a request that runs
+            self._embedder.release()
+        for is_due, work in (
+            (bool(background.spooled_events(self.home)), self._drain),
+            (self._graph_behind, self._read_for_graph),
+            (self._gate_behind and self.is_warm, self._judge),
+            (bool(self._uses), self._note_uses),
+        ):
+            if is_due and self._lock.acquire(blocking=False):
+                try:
+                    work(self._open())
+                finally:
+                    self._lock.release()
+
+    def _catch_up(self, *, graph: bool) -> None:
+        with self._lock:
+            memory = self._open()
+            memory.catch_up()
+            background.go_on(memory)
+            self._graph_behind = self._gate_behind = True
+            self._note_uses(memory)
+            if graph:
+                self._read_for_graph(memory)
+
+    def _drain(self, memory: Memory) -> None:
+        memory.drain(budget_seconds=DRAIN_SECONDS)
+        if self._embedder is not None and self._embedder.is_warm:
+            memory.embed_pending(budget_seconds=EMBED_SECONDS)
+        self._gate_behind = True
+
+    def _read_for_graph(self, memory: Memory) -> None:
+        self._graph_behind = memory.upkeep.derive_pending(limit=GRAPH_BATCH) > 0
+
+    def _judge(self, memory: Memory) -> None:
+        """Let new memories meet their neighbours, a little at a time, while the model is there anyway."""
+        memory.upkeep.judge_pending(budget_seconds=EMBED_SECONDS)
+        self._gate_behind = memory.upkeep.is_gate_behind
+
+    def _note_uses(self, memory: Memory) -> None:
+        """Write down what was opened; what cannot be written now waits."""
+        for id_, at in list(self._uses.items()):
+            with contextlib.suppress(NotFound, InvalidInput):  # erased meanwhile
+                memory.lifecycle.review(memory.find([id_]), "opened", now=at)
+            del self._uses[id_]
