@@ -65,7 +65,7 @@ def team(postgres: Server) -> Iterator[Callable[[str], PostgresStore]]:
 
         def member(who: str) -> PostgresStore:
             urls[who] = urls.get(who) or login(postgres, name, who)
-            return opened.enter_context(contextlib.closing(PostgresStore.open(urls[who])))
+            return opened.enter_context(contextlib.closing(PostgresStore(urls[who])))
 
         member.url = urls  # type: ignore[attr-defined]
         yield member
@@ -154,7 +154,7 @@ def test_operations_of_six_people_in_three_teams_cross_nothing(postgres, operati
     """Against a model; most go by raw SQL with a member's own login, forged ids among them."""
     chance, names = random.Random(7), [f"iso {random.random()} {number}" for number in range(3)]
     people = [(team, login(postgres, team, f"p{number}")) for number, team in enumerate([*names, *names])]
-    stores = [PostgresStore.open(url) for _, url in people]
+    stores = [PostgresStore(url) for _, url in people]
     projects = [store.project_for(REPOSITORY).id for store in stores]
     numbers = [store._server.person for store in stores]
     shared: dict[str, set[str]] = {team: set() for team in names}
@@ -233,7 +233,7 @@ def test_operations_of_six_people_in_three_teams_cross_nothing(postgres, operati
 def test_a_forged_import_reaches_nothing_of_another_person_or_team(postgres, team):
     """A member sends what is not theirs: in another's name, for another alone, about another team's rows."""
     ann, mallory = team("ann"), team("mallory")
-    with contextlib.closing(PostgresStore.open(login(postgres, f"other {random.random()}", "zoe"))) as zoe:
+    with contextlib.closing(PostgresStore(login(postgres, f"other {random.random()}", "zoe"))) as zoe:
         project, elsewhere = ann.project_for(REPOSITORY).id, zoe.project_for(REPOSITORY).id
         ann.memories.add([memory(project, "ann alone", id="m1", scope=Scope.USER, trust=Trust.USER)])
         zoe.memories.add([memory(elsewhere, "zoe's team", id="m2", trust=Trust.USER)])
@@ -403,7 +403,7 @@ def test_who_leaves_takes_along_what_is_theirs(team, tmp_path):
         assert bodies(memory_.store) == {"we use tabs", "I like tea"}
     assert bodies(bob) == {"we use tabs"}
     with pytest.raises(StoreFault, match="no member"):
-        PostgresStore.open(url)
+        PostgresStore(url)
     ann.close()
 
 
@@ -453,20 +453,20 @@ def test_an_old_a_missing_and_a_newer_schema_are_refused(postgres, team, monkeyp
     url = team.url["ann"]
     monkeypatch.setattr(migrations, "OLDEST_SERVER", 990_000)
     with pytest.raises(StoreFault, match="15 or later"):
-        PostgresStore.open(url)
+        PostgresStore(url)
     monkeypatch.undo()
     monkeypatch.setattr(migrations, "CURRENT", 0)
     with pytest.raises(SchemaTooNew, match="upgrade"):
-        PostgresStore.open(url)
+        PostgresStore(url)
     monkeypatch.setattr(migrations, "CURRENT", 99)
     with pytest.raises(StoreFault, match="team create"):
-        PostgresStore.open(url)
+        PostgresStore(url)
     monkeypatch.undo()
     with psycopg.connect(conninfo(postgres.url()), autocommit=True) as owner:
         owner.execute("DROP DATABASE IF EXISTS empty")
         owner.execute("CREATE DATABASE empty")
     with pytest.raises(StoreFault, match="no store yet"):
-        PostgresStore.open(postgres.url("empty"))
+        PostgresStore(postgres.url("empty"))
 
 
 def test_a_missing_extension_is_said_in_a_line(postgres, monkeypatch):
@@ -491,7 +491,7 @@ def test_a_server_that_dies_loses_nothing_that_was_told_as_kept(tmp_path):
     try:
         url = login(server, "killed", "ann")
         kept: list[str] = []
-        store = PostgresStore.open(url)
+        store = PostgresStore(url)
         project = store.project_for(REPOSITORY).id
         for turn in range(3):
             for number in range(12):
@@ -503,7 +503,7 @@ def test_a_server_that_dies_loses_nothing_that_was_told_as_kept(tmp_path):
                     kept.append(body)
             server.start()
         store.close()
-        with contextlib.closing(PostgresStore.open(url)) as again:
+        with contextlib.closing(PostgresStore(url)) as again:
             found = [one.body for one in again.memories.find(EVERYWHERE, EVERY)]
             assert set(kept) <= set(found)
             assert len(found) == len(set(found))
@@ -666,18 +666,18 @@ def test_the_index_of_many_vectors_finds_what_comparing_all_of_them_finds(team, 
 
 
 def test_a_missing_index_of_many_vectors_is_told_and_made_by_a_reindex(team, postgres, monkeypatch):
-    from claude_memory.store.postgres import finding, health, team_store
+    from claude_memory.store.postgres import finding
 
     monkeypatch.setattr(finding, "EXACT_THROUGH", 20)
-    monkeypatch.setattr(team_store, "_INDEXED_AT_ONCE", 0)  # as where many come at once
+    monkeypatch.setattr(finding, "_INDEXED_AT_ONCE", 0)  # as where many come at once
     ann, chance = team("ann"), random.Random(5)
     ann.memories.add([memory(ann.project_for(REPOSITORY).id, f"note{place}") for place in range(30)])
     waiting = ann.memories.unembedded("many", 99)
     ann.memories.add_vectors("many", [(one.id, chance.randbytes(16)) for one in waiting])
 
     def told() -> list[str]:
-        looked = health.look(ann.transactions)
-        return [seen.text for seen in looked if seen.name == "vector index" and "many" in seen.text]
+        found = ann.findings()
+        return [text for name, _, text, _ in found if name == "vector index" and "many" in text]
 
     assert len(told()) == 1
     ann.memories.rebuild_index()

@@ -41,7 +41,7 @@ class Writer:
     """One member at the same project as the others, and everything a drain of theirs writes."""
 
     def __init__(self, url: str) -> None:
-        self.store = PostgresStore.open(url)
+        self.store = PostgresStore(url)
         self.project = self.store.project_for(REPOSITORY).id
         self.session = SessionId(f"s{next(numbers)}")
         self.passages = [self._passage() for _ in range(4)]

@@ -70,9 +70,7 @@ def server_findings(settings: Settings) -> list[tuple[str, str, str, str]]:
     import contextlib
 
     with contextlib.closing(_open_server(settings.store, None)) as store:
-        from claude_memory.store.postgres import health
-
-        return list(health.look(store.transactions))
+        return list(store.findings())
 
 
 def push_summaries(
@@ -80,10 +78,10 @@ def push_summaries(
 ) -> None:
     """Write rows to plain tables at a server."""
     try:
-        from claude_memory.store.postgres import plain_tables
+        from claude_memory.store.postgres import directory
     except ImportError as fault:
         raise _not_installed(fault) from None
-    plain_tables.push(url, summaries, sessions)
+    directory.push(url, summaries, sessions)
 
 
 def _not_installed(fault: ImportError) -> ConfigFault:
@@ -96,7 +94,7 @@ def _open_server(url: str, patience_ms: int | None) -> PostgresStore:
         from claude_memory.store.postgres.team_store import PostgresStore
     except ImportError as fault:
         raise _not_installed(fault) from None
-    return PostgresStore.open(url, patience_ms=patience_ms)
+    return PostgresStore(url, patience_ms)
 
 
 def inspect(home: Path, settings: Settings) -> Inspection:

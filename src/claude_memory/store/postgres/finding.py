@@ -6,18 +6,23 @@ are told by BM25 over their terms, as FTS5 does in SQLite. Ranking is not done h
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.model import MemoryFilter, PassageId, SearchScope
+from claude_memory.errors import StoreBusy
+from claude_memory.model import MemoryFilter, MemoryId, PassageId, SearchScope
 from claude_memory.store.model import TermStatistics, VectorScan
 from claude_memory.store.postgres.team_server import LONGEST_TERM, key
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.memories import Memories
 
 if TYPE_CHECKING:
+    from claude_memory.store.model import Erased
     from claude_memory.store.sql.backend import Database
 
 # Postings that are scored for one question; the rarest terms first, which decide a ranking anyway.
@@ -59,7 +64,6 @@ _HOLDING = """SELECT q.id, h.score, q.own, q.near, q.far, q.dates
     ORDER BY h.score DESC, q.id DESC LIMIT :limit"""
 _VECTOR = """SELECT CAST(v.vector AS text) FROM vectors v JOIN models n ON n.number = v.model AND n.id = ?
     WHERE v.passage = ?"""
-_MODEL = "SELECT n.number FROM models n WHERE n.id = ?"
 # Spaces as a constant: the planner knows how few vectors they have, and does not read those of all projects.
 _SCOPE = "v.model = :model AND v.space = ANY(CAST(:spaces AS bigint[]))"
 _NEAR = "(1 - (v.vector <=> CAST(:near AS halfvec)))"
@@ -86,6 +90,120 @@ _SPREAD = f"""SELECT min(score), avg(score), stddev_pop(score) FROM (SELECT {_NE
 _COSINES = f"""SELECT v.passage, {_NEAR} FROM vectors v WHERE v.model = :model
     AND v.passage IN (SELECT +value FROM json_each(:ids)) AND vector_dims(v.vector) = :length"""
 _NOTHING_NEAR = VectorScan((), 0, 0.0, 0.0, 0.0)
+# Models without an index, and how many vectors the team has of each; making it for a few takes no time.
+UNINDEXED = """SELECT n.number, n.id,
+        (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = n.number LIMIT ?) v) FROM models n
+    WHERE to_regclass('vectors_near_' || memory_team() || '_' || n.number) IS NULL"""
+_MAKE_INDEX = "SELECT memory_vector_index(?, ?)"
+_INDEXED_AT_ONCE, _INDEX_PATIENCE_MS = 1_000, 200
+_MODELS = "SELECT model, max(vector_dims(vector)) FROM vectors GROUP BY model"
+_BEYOND = (
+    "the server's write-ahead log and its archives, its backups, replicas until they catch up and pages that"
+    " it has not vacuumed yet may still hold it: ask whoever runs it how long those are kept;"
+    " members' own copies lose it with their next sync"
+)
+
+
+class PostgresMemories(Memories):
+    """Memories, found by their terms in a GIN index and by pgvector."""
+
+    _vector = "CAST(:vector AS halfvec)"
+    _vector_length = "vector_dims(vector)"
+    # Each member makes the vectors of what they said; what nobody made within an hour is anybody's.
+    _mine = """(m.author = (SELECT memory_person())
+        OR m.updated_at < (extract(epoch FROM now()) - 3600) * 1000000)"""
+    # Whoever else is writing may have taken lower numbers for passages that nobody sees yet.
+    _settled = """NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(pg_current_snapshot()) x
+        WHERE x <> pg_current_xact_id())"""
+
+    def _vector_value(self, vector: bytes) -> Any:
+        return written(vector)
+
+    def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
+        """And make the model's index while that takes no time; who finds the table in use leaves it."""
+        stored, pool = super().add_vectors(model, vectors), self._connections
+        for number, name, count in self._read(UNINDEXED, (_INDEXED_AT_ONCE,)) if vectors else ():
+            if name == model and count < _INDEXED_AT_ONCE:
+                with contextlib.suppress(StoreBusy), pool.hurried(_INDEX_PATIENCE_MS), pool.writing() as db:
+                    db.execute(_MAKE_INDEX, (number, len(vectors[0][1])))
+        return stored
+
+    def rebuild_index(self) -> int:
+        made = super().rebuild_index()
+        with self._connections.writing() as db:
+            db.execute("SET LOCAL statement_timeout = 0")  # minutes, where there are very many
+            for model, length in db.execute(_MODELS).fetchall():
+                db.execute(_MAKE_INDEX, (model, length))
+        return made
+
+    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
+        return replace(super().erase(ids, texts=texts), beyond=_BEYOND)
+
+    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
+        with self._connections.reading() as db:
+            counts = _Counts(db, scope)
+            frequency = {term: sum(places.values()) for term, places in counts.of(terms).items()}
+            return TermStatistics(counts.passages, counts.mean_length, frequency)
+
+    def text_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
+    ) -> list[PassageId]:
+        if limit <= 0 or not terms:
+            return []
+        condition, values = rows.filter_sql(filter_)
+        asked, most = dict(islice(terms.items(), _MAX_TERMS)), 4 * limit + 64
+        with self._connections.reading() as db:
+            counted = _Counts(db, scope)
+            counts = counted.of(asked)
+            weights = {
+                term: asked[term] * _idf(counted.passages, sum(found.values()))
+                for term, found in counts.items()
+            }
+            keys = _affordable(counts, weights, most)
+            values |= {"keys": list(keys), "weights": list(keys.values()), "limit": most}
+            found = db.execute(_HOLDING.format(condition=condition), values).fetchall() if keys else []
+        scored = [(_bm25(row[2:6], weights, counted.mean_length), row[0]) for row in found]
+        scored.sort(reverse=True)
+        return [PassageId(id_) for _, id_ in scored[:limit]]
+
+    def cosines(
+        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
+    ) -> Mapping[PassageId, float]:
+        with self._connections.reading() as db:
+            asked = _asked(db, near, model)
+            found = rows.fetch(db, _COSINES, {**asked, "ids": rows.id_list(ids)}) if asked else []
+        return {PassageId(id_): _finite(score) for id_, score in found}
+
+    def vector_candidates(
+        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
+    ) -> VectorScan:
+        """The figures are of all vectors in scope, the candidates pass the filter."""
+        condition, values = rows.filter_sql(filter_)
+        with self._connections.reading() as db:
+            asked = _asked(db, near, model)
+            if not asked or not asked["near"].strip("[]0, "):
+                return _NOTHING_NEAR
+            values |= {**asked, "spaces": rows.spaces_of(db, scope), "limit": max(limit, 0)}
+            passages = sum(row[2] for row in db.execute(_LEXICONS, {"spaces": values["spaces"]}))
+            if (
+                passages > EXACT_THROUGH and not filter_.restricts
+            ):  # what lets few through needs a look at all
+                best = _by_index(db, condition, values)
+                if len(best) == limit:  # else few have vectors
+                    sample = max(8, _SAMPLE // len(values["spaces"]))
+                    figures = next(db.execute(_SPREAD, {**values, "sample": sample}))
+                    return VectorScan(best, passages, *map(_finite, figures))
+            # Most pass: the rest of the way is only for filters that let few through.
+            values["looked_at"] = rows.EVERYTHING if filter_.restricts else 2 * values["limit"] + 64
+            found = rows.fetch(db, _ALL.format(condition=condition), values)
+            if len(found) < values["limit"] and found[0][2] > values["looked_at"]:
+                values["looked_at"] = rows.EVERYTHING
+                found = rows.fetch(db, _ALL.format(condition=condition), values)
+        if not found or not found[0][2]:
+            return _NOTHING_NEAR
+        nearest = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)
+        scanned, *of_all = found[0][2:]
+        return VectorScan(nearest, int(scanned), *map(_finite, of_all))
 
 
 class _Counts:
@@ -109,13 +227,6 @@ class _Counts:
         return {term: {one: known.get(one, 0) for one in places} for term, places in keys.items()}
 
 
-def term_statistics(db: Database, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
-    """How many passages there are, how long they are, and how many hold each term."""
-    counts = _Counts(db, scope)
-    frequency = {term: sum(places.values()) for term, places in counts.of(terms).items()}
-    return TermStatistics(counts.passages, counts.mean_length, frequency)
-
-
 def renew_lexicon(db: Database, space: int) -> None:
     """Count the terms of a space anew where it has grown by much, unless somebody else is at it."""
     values = {"space": space, "head": len(f"{space}_") + 1}
@@ -128,33 +239,6 @@ def renew_lexicon(db: Database, space: int) -> None:
     values["through"] = db.execute("SELECT max(id) FROM passages WHERE space = :space", values).get
     db.execute(_COUNT_PASSAGES, values)
     db.execute(_COUNT_TERMS, values)
-
-
-def by_words(
-    db: Database, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
-) -> list[PassageId]:
-    """Passages that hold at least one term, likeliest first."""
-    if limit <= 0 or not terms:
-        return []
-    counted = _Counts(db, scope)
-    asked = dict(list(terms.items())[:_MAX_TERMS])
-    counts = counted.of(asked)
-    weights = {
-        term: asked[term] * _idf(counted.passages, sum(found.values())) for term, found in counts.items()
-    }
-    most = 4 * limit + 64
-    keys = _affordable(counts, weights, most)
-    if not keys:
-        return []
-    condition, values = rows.filter_sql(filter_)
-    found = rows.fetch(
-        db,
-        _HOLDING.format(condition=condition),
-        {**values, "keys": list(keys), "weights": list(keys.values()), "limit": most},
-    )
-    scored = [(_bm25(row[2:6], weights, counted.mean_length), row[0]) for row in found]
-    scored.sort(reverse=True)
-    return [PassageId(id_) for _, id_ in scored[:limit]]
 
 
 def _affordable(
@@ -202,50 +286,11 @@ def written(vector: bytes) -> str:
     return str(memoryview(vector).cast("b").tolist())
 
 
-def _asked(db: Database, near: bytes | PassageId, model: str) -> str:
-    """A vector as it is given, or that of a passage; empty if it has none of this model."""
-    return written(near) if isinstance(near, bytes) else str(db.execute(_VECTOR, (model, near)).get or "")
-
-
-def cosines(
-    db: Database, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
-) -> dict[PassageId, float]:
-    """How near passages are to a vector or a passage."""
-    vector, number = _asked(db, near, model), db.execute(_MODEL, (model,)).get
-    if not vector or number is None:
-        return {}
-    values = {"near": vector, "model": number, "ids": rows.id_list(ids), "length": vector.count(",") + 1}
-    return {PassageId(id_): _finite(score) for id_, score in db.execute(_COSINES, values)}
-
-
-def by_vector(
-    db: Database, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
-) -> VectorScan:
-    """The nearest passages; the figures are of all vectors in scope, the candidates pass the filter."""
-    vector, number = _asked(db, near, model), db.execute(_MODEL, (model,)).get
-    if number is None or not vector.strip("[]0, "):
-        return _NOTHING_NEAR
-    condition, values = rows.filter_sql(filter_)
-    spaces = rows.spaces_of(db, scope)
-    values |= {"near": vector, "model": number, "spaces": spaces, "length": vector.count(",") + 1}
-    values["limit"] = max(limit, 0)
-    passages = sum(row[2] for row in db.execute(_LEXICONS, {"spaces": spaces}))
-    if passages > EXACT_THROUGH and not filter_.restricts:  # what lets few through is found by a look at all
-        best = _by_index(db, condition, values)
-        if len(best) == limit:  # else few have vectors
-            figures = next(db.execute(_SPREAD, {**values, "sample": max(8, _SAMPLE // len(spaces))}))
-            return VectorScan(best, passages, *map(_finite, figures))
-    # Most pass: the rest of the way is only for filters that let few through.
-    values["looked_at"] = rows.EVERYTHING if filter_.restricts else 2 * values["limit"] + 64
-    found = rows.fetch(db, _ALL.format(condition=condition), values)
-    if len(found) < values["limit"] and found[0][2] > values["looked_at"]:
-        values["looked_at"] = rows.EVERYTHING
-        found = rows.fetch(db, _ALL.format(condition=condition), values)
-    if not found or not found[0][2]:
-        return _NOTHING_NEAR
-    nearest = tuple((PassageId(id_), _finite(score)) for id_, score, *_ in found if id_ is not None)
-    scanned, *of_all = found[0][2:]
-    return VectorScan(nearest, int(scanned), *map(_finite, of_all))
+def _asked(db: Database, near: bytes | PassageId, model: str) -> dict[str, Any]:
+    """A vector as it is given, or that of a passage, its model and length; nothing if there is none."""
+    vector = written(near) if isinstance(near, bytes) else str(db.execute(_VECTOR, (model, near)).get or "")
+    number = db.execute("SELECT number FROM models WHERE id = ?", (model,)).get
+    return {"near": vector, "model": number, "length": vector.count(",") + 1} if vector and number else {}
 
 
 def _by_index(db: Database, condition: str, values: dict[str, Any]) -> tuple[tuple[PassageId, float], ...]:

@@ -19,35 +19,19 @@ SCHEMA = "claude_memory"
 EXTENSION = "vector"
 MEMBERS = "claude_memory_members"  # the role that every member's login belongs to
 OLDEST_SERVER = 150_000  # views that ask with the rights of who asks
-_OLDEST_VECTOR = (0, 8)  # an index that goes on until enough pass a filter
 _LOCK = 0x636D656D
 
-# Tables whose rows are one person's alone, and how their keys begin.
-PERSONAL = frozenset(
-    "meta events conversations messages message_keys import_files summed_up changes cursors peers "
-    "project_paths project_aliases intentions".split()
-)
-# The same, in an order in which they can be emptied.
-OWN_TABLES = (
+# Tables whose rows are one person's alone, in an order in which they can be emptied.
+PERSONAL = (
     "messages message_keys conversations events import_files summed_up changes cursors peers intentions "
     "project_paths project_aliases meta"
 ).split()
 # Tables whose rows hang on a memory, and are seen by whoever sees it; the column that names it.
-_BESIDE_MEMORIES = {
-    "memory_topics": "memory",
-    "memory_files": "memory",
-    "strengths": "memory",
-    "reviews": "memory",
-    "relations": "source",
-    "mentions": "memory",
-    "graphed": "memory",
-    "file_states": "memory",
-    "consolidation_steps": "memory",
-    "arrivals": "memory",
-    "unjudged": "memory",
-    "exchanges": "memory",
-    "exchange_failures": "memory",
-}
+BESIDE_MEMORIES = dict.fromkeys(
+    "memory_topics memory_files strengths reviews mentions graphed file_states consolidation_steps arrivals "
+    "unjudged exchanges exchange_failures".split(),
+    "memory",
+) | {"relations": "source"}
 _TEAMS = "projects sessions models tombstones rejected entities consolidations".split()
 
 _T = 'text COLLATE "C"'
@@ -327,26 +311,21 @@ CREATE FUNCTION memory_advance(of_table text, of_column text, latest bigint) RET
 """
 
 
-def _feeding() -> str:
-    made = {
-        "memories": ("memory", "UPDATE OF clock, home, hidden_clock, trust", True),
-        "projects": ("project", "UPDATE OF name, path", True),
-        "intentions": ("intention", "UPDATE OF clock, home", True),
-        "conversations": ("conversation", "UPDATE OF project, moved, imported, continues", False),
-        "project_aliases": ("project", "UPDATE", False),
-        "strengths": ("memory", "", False),
-        "relations": ("memory", "", False),
-        "tombstones": ("tombstone", "", False),
-        "rejected": ("rejected", "", False),
-    }
-    lines = []
-    for table, (kind, changed, gone) in made.items():
-        when = " OR ".join(part for part in ("INSERT", changed, "DELETE" if gone else "") if part)
-        lines.append(
-            f"CREATE TRIGGER feed AFTER {when} ON {table} FOR EACH ROW EXECUTE FUNCTION feed_row('{kind}');"
-        )
-    return "\n".join(lines)
-
+_FED = {
+    "memories": ("memory", "INSERT OR UPDATE OF clock, home, hidden_clock, trust OR DELETE"),
+    "projects": ("project", "INSERT OR UPDATE OF name, path OR DELETE"),
+    "intentions": ("intention", "INSERT OR UPDATE OF clock, home OR DELETE"),
+    "conversations": ("conversation", "INSERT OR UPDATE OF project, moved, imported, continues"),
+    "project_aliases": ("project", "INSERT OR UPDATE"),
+    "strengths": ("memory", "INSERT"),
+    "relations": ("memory", "INSERT"),
+    "tombstones": ("tombstone", "INSERT"),
+    "rejected": ("rejected", "INSERT"),
+}
+_FEEDING = "\n".join(
+    f"CREATE TRIGGER feed AFTER {when} ON {table} FOR EACH ROW EXECUTE FUNCTION feed_row('{kind}');"
+    for table, (kind, when) in _FED.items()
+)
 
 _OF_TEAM = "team = (SELECT memory_team())"
 _OF_PERSON = "person = (SELECT memory_person())"
@@ -362,7 +341,7 @@ def _security() -> str:
     rules["memories"] = f"{_OF_TEAM} AND (space > 0 OR {_OF_PERSON})"
     for table in ("passages", "vectors", "lexicons", "lexicon"):
         rules[table] = f"{_OF_TEAM} AND (space > 0 OR space = -(SELECT memory_person()))"
-    for table, column in _BESIDE_MEMORIES.items():
+    for table, column in BESIDE_MEMORIES.items():
         rules[table] = f"{_OF_TEAM} AND {_SEEN_WITH.format(table=table, column=column)}"
     lines = [f"CREATE POLICY own ON {table} USING ({rule});" for table, rule in sorted(rules.items())]
     # The directory: each sees their own lines; whoever owns the schema keeps it.
@@ -370,18 +349,14 @@ def _security() -> str:
         "CREATE POLICY own ON people FOR SELECT USING (role = current_user);",
         "CREATE POLICY own ON members FOR SELECT USING (role = current_user);",
         "CREATE POLICY own ON teams FOR SELECT USING (number IN (SELECT team FROM members));",
-        *(
-            f"CREATE POLICY keeper ON {table} TO CURRENT_USER USING (TRUE);"
-            for table in ("people", "members", "teams")
-        ),
-        *(
-            f"CREATE POLICY finder ON {table} FOR SELECT TO CURRENT_USER USING (TRUE);"
-            for table in ("passages", "messages")
-        ),
+        "CREATE POLICY finder ON passages FOR SELECT TO CURRENT_USER USING (TRUE);",
+        "CREATE POLICY finder ON messages FOR SELECT TO CURRENT_USER USING (TRUE);",
     ]
-    for table in (*sorted(rules), "people", "members", "teams"):
+    directory = ("people", "members", "teams")
+    lines += [f"CREATE POLICY keeper ON {table} TO CURRENT_USER USING (TRUE);" for table in directory]
+    for table in (*sorted(rules), *directory):
+        rights = "SELECT" if table in directory else "SELECT, INSERT, UPDATE, DELETE"
         lines.append(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;")
-        rights = "SELECT" if table in ("people", "members", "teams") else "SELECT, INSERT, UPDATE, DELETE"
         lines.append(f"GRANT {rights} ON {table} TO {MEMBERS};")
     return "\n".join(lines) + f"\nGRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {MEMBERS};\n"
 
@@ -445,22 +420,9 @@ DECLARE of_team integer; BEGIN
 END $$;
 """
 
-MIGRATIONS: tuple[str, ...] = (
-    "\n".join(
-        (
-            _PEOPLE,
-            _DIALECT,
-            _ARCHIVE,
-            _MEMORIES,
-            _LIFECYCLE,
-            _TRIGGERS,
-            _feeding(),
-            _security(),
-            _FINDING,
-            _DOORS,
-        )
-    ),
-)
+_TABLES = (_PEOPLE, _DIALECT, _ARCHIVE, _MEMORIES, _LIFECYCLE)
+_FIRST = "\n".join((*_TABLES, _TRIGGERS, _FEEDING, _security(), _FINDING, _DOORS))
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
 CURRENT = len(MIGRATIONS)
 
 
@@ -492,18 +454,23 @@ def _make_extension(db: psycopg.Connection[Any]) -> None:
         raise StoreFault(
             f"the server does not have the extension {EXTENSION}: install pgvector there"
         ) from None
-    row = db.execute("SELECT extversion FROM pg_extension WHERE extname = %s", (EXTENSION,)).fetchone()
-    release = str(row[0]) if row else "0.0"
-    if tuple(int(part) for part in release.split(".")[:2]) < _OLDEST_VECTOR:
-        raise StoreFault(
-            f"pgvector {release} is too old: 0.8 or later is needed, then `ALTER EXTENSION vector UPDATE`"
-        )
+    # An index that goes on until enough pass a filter came with 0.8.
+    release = "string_to_array(extversion, '.')::int[] >= ARRAY[0, 8]"
+    if db.execute(f"SELECT {release} FROM pg_extension WHERE extname = %s", (EXTENSION,)).fetchone() != (
+        True,
+    ):
+        raise StoreFault("pgvector is too old: 0.8 or later, then `ALTER EXTENSION vector UPDATE`")
+
+
+def check_server(db: psycopg.Connection[Any]) -> None:
+    """Refuse a server that is too old."""
+    if db.info.server_version < OLDEST_SERVER:
+        raise StoreFault(f"PostgreSQL {db.info.server_version // 10_000} is too old: 15 or later is needed")
 
 
 def migrate(db: psycopg.Connection[Any]) -> int:
     """Make or bring up to date the schema, as its owner; one at a time, each step one transaction."""
-    if db.info.server_version < OLDEST_SERVER:
-        raise StoreFault(f"PostgreSQL {db.info.server_version // 10_000} is too old: 15 or later is needed")
+    check_server(db)
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
         number = version(db)
@@ -511,8 +478,7 @@ def migrate(db: psycopg.Connection[Any]) -> int:
             _make_extension(db)
             db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             db.execute(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.schema_version (number integer PRIMARY KEY)")
-            known = db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (MEMBERS,)).fetchone()
-            if known is None:
+            if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (MEMBERS,)).fetchone():
                 db.execute(f"CREATE ROLE {MEMBERS} NOLOGIN")
             db.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {MEMBERS}")
             db.execute(f"GRANT SELECT ON {SCHEMA}.schema_version TO {MEMBERS}")

@@ -10,15 +10,19 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import Conflict
+from claude_memory.platform.files import private_folder
 from claude_memory.store.postgres.finding import written
+from claude_memory.store.postgres.migrations import BESIDE_MEMORIES
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.rows import unpacked
+from claude_memory.store.sqlite.inspection import without_log
 from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -32,37 +36,30 @@ _TABLES = (
     "rejected intentions strengths reviews relations entities mentions graphed file_states consolidations "
     "consolidation_steps arrivals unjudged exchanges exchange_failures"
 ).split()
-_BOOLEAN = frozenset(("failed", "imported", "pinned", "demoted", "undone"))
-_PERSONAL = "(SELECT number FROM memories WHERE space < 0)"  # another person's, in a file
-_BATCH = 500
-
-
 _NOT_FOR_HOOKS = frozenset(
     "events messages message_keys import_files summed_up models vectors changes cursors reviews entities "
     "mentions graphed consolidations consolidation_steps".split()
 )
+_NUMBERED = ("number", "id", "sequence")  # where a table begins with it, the server gives the next one
+_BOOLEAN = frozenset(("failed", "imported", "pinned", "demoted", "undone"))
+_BATCH = 500
 
 
 def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
     """Write what a person sees of a team's store as a SQLite store; it appears only when it is whole."""
-    with tempfile.TemporaryDirectory(dir=_made(target.parent), prefix=".export-") as folder:
+    private_folder(target.parent)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
         made = Path(folder) / target.name
         with contextlib.closing(SqliteStore(made, Path(folder))) as copy:
             person = store.person
             with store.transactions.reading() as source, copy.transactions.writing() as goal:
                 goal.execute("UPDATE people SET id = ?", (person,))
                 rows.note(goal, "person", person)
-                number = goal.execute("SELECT number FROM people").get
-                tables = [table for table in _TABLES if whole or table not in _NOT_FOR_HOOKS]
-                _copy(
-                    source,
-                    goal,
-                    lambda name, value: _for_file(name, value, source.user_space, number),
-                    tables,
-                )
+                number = int(goal.execute("SELECT number FROM people").get)
+                _copy(source, goal, number, [name for name in _TABLES if whole or name not in _NOT_FOR_HOOKS])
             copy.memories.rebuild_index()
             version = copy.stats().schema_version
-        _one_file(made)
+        without_log(made)
         for ending in ("-wal", "-shm"):  # of the file that goes: they must not be taken for the new one's
             target.with_name(target.name + ending).unlink(missing_ok=True)
         os.replace(made, target)
@@ -72,122 +69,74 @@ def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
 def from_file(source: SqliteStore, store: PostgresStore) -> dict[str, int]:
     """Move a person's own store into a team that holds nothing yet; returns how many rows of each table."""
     with source.transactions.reading() as file, store.transactions.writing() as goal:
-        if (
-            goal.execute("SELECT 1 FROM memories LIMIT 1").get
-            or goal.execute("SELECT 1 FROM messages LIMIT 1").get
-        ):
+        if any(goal.execute(f"SELECT 1 FROM {table} LIMIT 1").get for table in ("memories", "messages")):
             raise Conflict(
                 "the team's store holds memories already: `claude-memory sync` brings two together"
             )
-        space = goal.user_space
-        moved = _copy(file, goal, lambda name, value: _for_server(name, value, space))
-        for table, column in _NUMBERED.items():
-            latest = int(goal.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").get)
-            goal.execute("SELECT memory_advance(?, ?, ?)", (table, column, latest))
+        moved = _copy(file, goal, -goal.user_space, _TABLES)
     store.memories.rebuild_index()
     return moved
 
 
-_NUMBERED = {
-    **dict.fromkeys(
-        "projects sessions events conversations messages memories models intentions reviews entities "
-        "consolidations".split(),
-        "number",
-    ),
-    "passages": "id",
-    "changes": "sequence",
-}
-
-
-def _copy(
-    source: Database,
-    goal: Database,
-    changed: Callable[[str, Any], Any],
-    tables: Sequence[str] = _TABLES,
-) -> dict[str, int]:
-    """Copy tables; `changed` gives a column's value as the other side has it."""
-    file = goal if goal.user_space == 0 else source
-    moved = {}
+def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) -> dict[str, int]:
+    """Copy tables; `person` is the number that the person has at the goal."""
+    is_server = bool(goal.user_space)
+    file = source if is_server else goal
+    moved = dict.fromkeys(tables, 0)
     for table in tables:
         known: Any = file.execute(f"SELECT name FROM pragma_table_info('{table}')")
         columns = [name for (name,) in known if (table, name) != ("vectors", "seq")]
+        changes = [_change(table, name, source, goal, person) for name in columns]
+        places = ("CAST(? AS halfvec)" if is_server and name == "vector" else "?" for name in columns)
         names = ", ".join(f'"{name}"' for name in columns)
-        places = ", ".join(_taken(table, name, goal) for name in columns)
-        into = f"INSERT INTO {table} ({names}) VALUES ({places}) ON CONFLICT DO NOTHING"
-        moved[table] = 0
-        for batch in _batches(source, table, columns):
+        into = f"INSERT INTO {table} ({names}) VALUES ({', '.join(places)}) ON CONFLICT DO NOTHING"
+        found = iter(source.execute(_picked(table, columns, source)))
+        while batch := list(islice(found, _BATCH)):
             if table == "messages":
                 goal.put_messages(columns, *_messages(batch, columns, goal))
             else:
-                values = [
-                    [changed(f"{table}.{name}", value) for name, value in zip(columns, row, strict=True)]
-                    for row in batch
-                ]
-                goal.executemany(into, values)
+                goal.executemany(
+                    into,
+                    [[change(value) for change, value in zip(changes, row, strict=True)] for row in batch],
+                )
             moved[table] += len(batch)
+        if is_server and columns[0] in _NUMBERED:
+            latest = int(goal.execute(f"SELECT coalesce(max({columns[0]}), 0) FROM {table}").get)
+            goal.execute("SELECT memory_advance(?, ?, ?)", (table, columns[0], latest))
     return moved
 
 
-def _batches(source: Database, table: str, columns: Sequence[str]) -> Iterator[list[Any]]:
-    picked = ", ".join(_asked(table, name, source) for name in columns)
-    found: Any = iter(source.execute(f"SELECT {picked} FROM {table} m {_visible(table, source)}"))
-    batch = []
-    for row in found:
-        batch.append(row)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _change(table: str, name: str, source: Database, goal: Database, person: int) -> Callable[[Any], Any]:
+    """How a column's value is said on the other side."""
+    is_server = bool(goal.user_space)
+    if name == "space":
+        return lambda value: goal.user_space if value == source.user_space else value
+    if (table, name) == ("memories", "person"):
+        return lambda value: None if value is None else person
+    if name == "vector":
+        return written if is_server else _read_vector
+    return bool if is_server and name in _BOOLEAN else lambda value: value
 
 
-def _visible(table: str, source: Database) -> str:
-    """Of a file, without what is another person's: only they may bring it to a team."""
+def _read_vector(text: str) -> bytes:
+    return bytes(int(part) % 256 for part in text.strip("[]").split(","))
+
+
+def _picked(table: str, columns: Sequence[str], source: Database) -> str:
+    """The statement that reads a table; of a file, without what is another person's: theirs to bring."""
+    visible, otherwise = "", {}
     if source.user_space:
-        return ""
-    if table in ("memories", "passages", "vectors"):
-        return "WHERE m.space >= 0"
-    column = {"relations": "source"}.get(table, "memory")
-    beside = (
-        "memory_topics memory_files strengths reviews relations mentions graphed file_states arrivals "
-        "consolidation_steps unjudged exchanges exchange_failures"
-    )
-    return f"WHERE m.{column} NOT IN {_PERSONAL}" if table in beside.split() else ""
-
-
-def _asked(table: str, name: str, source: Database) -> str:
-    if source.user_space:
-        if table == "memories" and name in ("trust", "provenance"):
-            return TRUST if name == "trust" else PROVENANCE
-        if table == "vectors" and name == "vector":
-            return "CAST(m.vector AS text)"
-    return f'm."{name}"'
-
-
-def _taken(table: str, name: str, goal: Database) -> str:
-    return "CAST(? AS halfvec)" if goal.user_space and (table, name) == ("vectors", "vector") else "?"
-
-
-def _for_server(name: str, value: Any, space: int) -> Any:
-    column = name.partition(".")[2]
-    if column in _BOOLEAN:
-        return bool(value)
-    if column == "space" and value == 0:
-        return space
-    if name == "memories.person" and value is not None:
-        return -space
-    return written(value) if name == "vectors.vector" else value
-
-
-def _for_file(name: str, value: Any, space: int, person: int) -> Any:
-    column = name.partition(".")[2]
-    if column == "space" and value == space:
-        return 0
-    if name == "memories.person" and value is not None:
-        return person
-    if name == "vectors.vector":
-        return bytes(int(part) % 256 for part in value.strip("[]").split(","))
-    return value
+        otherwise = {
+            "vectors.vector": "CAST(m.vector AS text)",
+            "memories.trust": TRUST,
+            "memories.provenance": PROVENANCE,
+        }
+    elif table in ("memories", "passages", "vectors"):
+        visible = "WHERE m.space >= 0"
+    elif table in BESIDE_MEMORIES:
+        visible = f"WHERE m.{BESIDE_MEMORIES[table]} NOT IN (SELECT number FROM memories WHERE space < 0)"
+    said = [otherwise.get(f"{table}.{name}", f'm."{name}"') for name in columns]
+    return f"SELECT {', '.join(said)} FROM {table} m {visible}"
 
 
 def _messages(
@@ -203,17 +152,3 @@ def _messages(
         made.append(values)
         texts.append((row[number], indexed(row[tool] or "", text)))
     return made, texts
-
-
-def _made(folder: Path) -> Path:
-    from claude_memory.platform import files
-
-    files.private_folder(folder)
-    return folder
-
-
-def _one_file(path: Path) -> None:
-    """Without a log beside it."""
-    from claude_memory.store.sqlite.inspection import without_log
-
-    without_log(path)

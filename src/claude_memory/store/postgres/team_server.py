@@ -24,7 +24,7 @@ from psycopg.types.string import TextLoader
 from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
 from claude_memory.platform.files import reads_only
 from claude_memory.store.postgres import migrations
-from claude_memory.store.postgres.migrations import MEMBERS, PERSONAL, SCHEMA
+from claude_memory.store.postgres.migrations import PERSONAL, SCHEMA
 from claude_memory.store.sql.backend import Pool
 from claude_memory.store.sql.passages import Terms
 from claude_memory.store.sql.rows import packed
@@ -281,45 +281,52 @@ def key(space: int, term: str) -> str:
 # --- connections
 
 
-def conninfo(url: str) -> str:
-    """How to connect to what a person named. Off this machine only by TLS; ConfigFault if the URL is none."""
+def _given(url: str) -> dict[str, Any]:
+    """The parts of what a person named, but the team; ConfigFault if it is no URL."""
     try:
-        given = conninfo_to_dict(_without_team(url))
+        bare = re.sub(r"([?&])team=[^&]*(&|$)", lambda found: found[1] if found[2] == "&" else "", url)
+        return conninfo_to_dict(bare)
     except psycopg.ProgrammingError:
         raise ConfigFault(
             "setting store is no PostgreSQL URL: postgresql://NAME:PASSWORD@HOST/DATABASE"
         ) from None
-    host = str(given.get("host") or given.get("hostaddr") or "")
-    mode = str(given.get("sslmode") or "")
+
+
+def conninfo(url: str) -> str:
+    """How to connect to what a person named. Off this machine only by TLS."""
+    given = _given(url)
+    host, mode = str(given.get("host") or given.get("hostaddr") or ""), given.get("sslmode")
     if host not in _LOCAL and not host.startswith("/"):
-        if mode and mode not in _SAFE:
+        given["sslmode"] = mode = mode or "require"
+        if mode not in _SAFE:
             raise ConfigFault(
                 f"sslmode={mode} would send memories unencrypted to {host}: use `require` or better"
             )
-        given["sslmode"] = mode or "require"
     given.setdefault("connect_timeout", CONNECT_SECONDS)
     given["application_name"] = "claude-memory"
     return make_conninfo(**{name: str(value) for name, value in given.items() if value is not None})
 
 
-def team_in(url: str) -> str:
-    """The team that a URL names by `?team=`; empty for the person's only or first one."""
-    return (parse_qs(urlsplit(url).query).get("team") or [""])[0]
-
-
-def _without_team(url: str) -> str:
-    return re.sub(r"([?&])team=[^&]*(&|$)", lambda found: found[1] if found[2] == "&" else "", url)
-
-
 def address(url: str) -> str:
     """The server as it may be shown."""
-    try:
-        given = conninfo_to_dict(_without_team(url))
-    except psycopg.ProgrammingError:
-        return "PostgreSQL"
+    given = _given(url)
     return (
         f"PostgreSQL at {given.get('host') or 'this machine'}, database {given.get('dbname') or ''}".rstrip()
     )
+
+
+_BUSY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+)
+# What a server says, and what is told of it.
+_SAID = {
+    r"password authentication failed|no password supplied": "{where} refuses this name or password",
+    r"database .* does not exist": "{where}: there is no such database",
+    r"SSL|certificate": "{where} cannot be reached by TLS: {said}",
+    r"too many|remaining connection slots": "{where} has no connection left; try again in a moment",
+}
 
 
 @contextlib.contextmanager
@@ -327,11 +334,7 @@ def translated(where: str) -> Iterator[None]:
     """Turn the server's errors into the package's."""
     try:
         yield
-    except (
-        psycopg.errors.LockNotAvailable,
-        psycopg.errors.DeadlockDetected,
-        psycopg.errors.SerializationFailure,
-    ):
+    except _BUSY:
         raise StoreBusy(
             f"another member is writing the same rows in {where}; try again in a moment"
         ) from None
@@ -341,30 +344,15 @@ def translated(where: str) -> Iterator[None]:
         raise StoreFault(f"{where} refuses this to your login: are you a member of the team?") from None
     except psycopg.errors.DiskFull:
         raise StoreFault(f"the disk of {where} is full; nothing was changed") from None
-    except psycopg.OperationalError as fault:
-        raise StoreFault(reason(where, fault)) from None
     except psycopg.Error as fault:
-        raise StoreFault(f"{where}: {type(fault).__name__}: {_line(fault)}") from None
-
-
-def reason(where: str, fault: psycopg.Error) -> str:
-    """One line for a connection that cannot be made, or broke."""
-    said = _line(fault)
-    if "password authentication failed" in said or "no password supplied" in said:
-        return f"{where} refuses this name or password"
-    if "does not exist" in said and "database" in said:
-        return f"{where}: there is no such database"
-    if "SSL" in said or "certificate" in said:
-        return f"{where} cannot be reached by TLS: {said}"
-    if "too many" in said or "remaining connection slots" in said:
-        return f"{where} has no connection left; try again in a moment"
-    first = next(iter(str(fault).splitlines()), "").rpartition("failed: ")[2][:200] or said
-    return f"{where} cannot be reached ({first}); what is captured waits and is not lost"
-
-
-def _line(fault: object) -> str:
-    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
-    return (lines[-1] if lines else "no answer")[:200]
+        lines = str(fault).split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "no answer")[:200]
+        if not isinstance(fault, psycopg.OperationalError):
+            raise StoreFault(f"{where}: {type(fault).__name__}: {said}") from None
+        first = lines[0].rpartition("failed: ")[2][:200] or said
+        otherwise = "{where} cannot be reached ({first}); what is captured waits and is not lost"
+        known = next((text for words, text in _SAID.items() if re.search(words, said)), otherwise)
+        raise StoreFault(known.format(where=where, said=said, first=first)) from None
 
 
 class TeamServer(Pool):
@@ -374,7 +362,7 @@ class TeamServer(Pool):
         super().__init__()
         self.where = address(url)
         self._patience_ms = patience_ms
-        self._team = team_in(url)
+        self._team = (parse_qs(urlsplit(url).query).get("team") or [""])[0]  # or the person's first one
         self._conninfo = conninfo(url)
         self._idle: list[psycopg.Connection[Any]] = []
         self._room = threading.BoundedSemaphore(CONNECTIONS)
@@ -386,30 +374,25 @@ class TeamServer(Pool):
         connection: psycopg.Connection[Any] = psycopg.connect(
             self._conninfo, autocommit=True, cursor_factory=psycopg.ClientCursor
         )
+        connection.adapters.register_dumper(str, _TextDumper)
+        connection.adapters.register_loader("numeric", FloatLoader)
+        connection.adapters.register_loader("text", _TextLoader)
         try:
-            self._configure(connection)
+            connection.execute(
+                f"""SELECT set_config('search_path', '{SCHEMA}, public, extensions', false),
+                    set_config('statement_timeout', '{STATEMENT_MS}', false),
+                    set_config('lock_timeout', '{self._patience_ms}', false),
+                    set_config('claude_memory.team', %s, false), set_config('jit', 'off', false)""",
+                (self._team,),
+            )
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _configure(self, connection: psycopg.Connection[Any]) -> None:
-        connection.adapters.register_dumper(str, _TextDumper)
-        connection.adapters.register_loader("numeric", FloatLoader)
-        connection.adapters.register_loader("text", _TextLoader)
-        connection.execute(
-            f"""SELECT set_config('search_path', '{SCHEMA}, public, extensions', false),
-                set_config('statement_timeout', '{STATEMENT_MS}', false),
-                set_config('lock_timeout', '{self._patience_ms}', false),
-                set_config('claude_memory.team', %s, false), set_config('jit', 'off', false)""",
-            (self._team,),
-        )
-
     def _welcome(self, connection: psycopg.Connection[Any]) -> int:
         """Who this login is here. The schema is the owner's to make and to migrate."""
-        if connection.info.server_version < migrations.OLDEST_SERVER:
-            release = connection.info.server_version // 10_000
-            raise StoreFault(f"{self.where} is PostgreSQL {release}: 15 or later is needed")
+        migrations.check_server(connection)
         number = migrations.version(connection)
         if number == 0:
             raise StoreFault(f"{self.where} has no store yet: make one by `claude-memory team create`")
@@ -418,15 +401,11 @@ class TeamServer(Pool):
             raise StoreFault(
                 f"{self.where} has schema {number}, this version wants {migrations.CURRENT}: {whom}"
             )
-        row = connection.execute(
-            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
-        ).fetchone()
-        if row is None or row[0]:
+        rights = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        if connection.execute(rights).fetchone() != (False,):
             raise StoreFault(
                 f"this login of {self.where} passes row security by: use one that `team invite` made"
             )
-        if not connection.execute("SELECT pg_has_role(current_user, %s, 'member')", (MEMBERS,)).fetchone()[0]:  # type: ignore[index]
-            raise StoreFault(f"this login is no member of a team at {self.where}")
         row = connection.execute("SELECT p.number, memory_team() FROM people p").fetchone()
         if row is None or row[1] is None:
             named = f" {self._team!r}" if self._team else ""
@@ -453,17 +432,15 @@ class TeamServer(Pool):
         with self._transaction(f"BEGIN{wait}") as connection:
             db = PostgresDatabase(connection, self.person)
             yield db
-        for space in db.grown:
-            self._renew(space)
+        for (
+            space
+        ) in db.grown:  # each in a transaction of its own: nobody's rows are held while terms are counted
+            from claude_memory.store.postgres.finding import renew_lexicon
+
+            with contextlib.suppress(StoreFault), self._transaction("BEGIN") as connection:
+                renew_lexicon(PostgresDatabase(connection, self.person), space)
         if self.after_write is not None:
             self.after_write()
-
-    def _renew(self, space: int) -> None:
-        """In a transaction of its own: nobody's rows are held while terms are counted."""
-        from claude_memory.store.postgres.finding import renew_lexicon
-
-        with contextlib.suppress(StoreFault), self._transaction("BEGIN") as connection:
-            renew_lexicon(PostgresDatabase(connection, self.person), space)
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[psycopg.Connection[Any]]:
@@ -488,16 +465,14 @@ class TeamServer(Pool):
 
     def _begun(self, begin: str) -> psycopg.Connection[Any]:
         """A connection in a new transaction; one that broke meanwhile shows now, and another is made."""
-        while True:
-            try:
+        with contextlib.suppress(IndexError):  # none is idle
+            while True:
                 known = self._idle.pop()
-            except IndexError:
-                break
-            try:
-                known.execute(begin)
-                return known
-            except psycopg.OperationalError:
-                known.close()
+                try:
+                    known.execute(begin)
+                    return known
+                except psycopg.OperationalError:
+                    known.close()
         made = self._connected()
         made.execute(begin)
         return made

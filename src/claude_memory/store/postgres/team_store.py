@@ -1,26 +1,26 @@
-"""A team's store in PostgreSQL. What each method promises stands in `store.base` and `store.sql`."""
+"""A team's store in PostgreSQL, and how its server stands. What a method promises stands in `store.base`."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.errors import StoreBusy
-from claude_memory.model import MemoryFilter, MemoryId, PassageId, ProjectId, SearchScope
+from claude_memory.model import ProjectId
 from claude_memory.store.base import Store, counted
 from claude_memory.store.model import Integrity
-from claude_memory.store.postgres import finding, health, migrations
+from claude_memory.store.postgres import finding, migrations
+from claude_memory.store.postgres.finding import PostgresMemories
+from claude_memory.store.postgres.migrations import SCHEMA
 from claude_memory.store.postgres.team_server import LOCK_MS, TeamServer
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.feed import Feed
-from claude_memory.store.sql.memories import Memories
 
 if TYPE_CHECKING:
-    from claude_memory.store.model import Erased, StoreStats, TermStatistics, VectorScan
+    from claude_memory.store.model import StoreStats
+    from claude_memory.store.sql.backend import Database
 
 _WRONG = {
     "memories without a passage": """SELECT count(*) FROM memories m
@@ -41,82 +41,28 @@ _UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
       AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
 _COUNTED_ANEW = """UPDATE feed SET xid = pg_current_xact_id()
     WHERE xid > pg_current_xact_id()"""
-# Its index is missing, and the team has so few vectors of the model that making it takes no time.
-_UNINDEXED = """SELECT n.number FROM models n WHERE n.id = :model
-    AND to_regclass('vectors_near_' || memory_team() || '_' || n.number) IS NULL
-    AND (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = n.number LIMIT :most) v) < :most"""
-_INDEXED_AT_ONCE, _INDEX_PATIENCE_MS = 1_000, 200
-_MODELS = "SELECT model, max(vector_dims(vector)) FROM vectors GROUP BY model"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
-_BEYOND = (
-    "the server's write-ahead log and its archives, its backups, replicas until they catch up and pages that"
-    " it has not vacuumed yet may still hold it: ask whoever runs it how long those are kept;"
-    " members' own copies lose it with their next sync"
-)
-
-
-class PostgresMemories(Memories):
-    """Memories, found by their terms in a GIN index and by pgvector."""
-
-    _vector = "CAST(:vector AS halfvec)"
-    _vector_length = "vector_dims(vector)"
-    # Each member makes the vectors of what they said; what nobody made within an hour is anybody's.
-    _mine = """(m.author = (SELECT memory_person())
-        OR m.updated_at < (extract(epoch FROM now()) - 3600) * 1000000)"""
-    # Whoever else is writing may have taken lower numbers for passages that nobody sees yet.
-    _settled = """NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(pg_current_snapshot()) x
-        WHERE x <> pg_current_xact_id())"""
-
-    def _vector_value(self, vector: bytes) -> Any:
-        return finding.written(vector)
-
-    def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
-        stored = super().add_vectors(model, vectors)
-        if vectors:
-            self._index(model, len(vectors[0][1]))
-        return stored
-
-    def _index(self, model: str, length: int) -> None:
-        """Make the model's index while that takes no time; who finds the table in use leaves it to others."""
-        pool = self._connections
-        wanted = self._value(_UNINDEXED, {"model": model, "most": _INDEXED_AT_ONCE})
-        if wanted is not None:
-            with contextlib.suppress(StoreBusy), pool.hurried(_INDEX_PATIENCE_MS), pool.writing() as db:
-                db.execute("SELECT memory_vector_index(?, ?)", (wanted, length))
-
-    def rebuild_index(self) -> int:
-        made = super().rebuild_index()
-        with self._connections.writing() as db:
-            db.execute("SET LOCAL statement_timeout = 0")  # minutes, where there are very many
-            for model, length in db.execute(_MODELS).fetchall():
-                db.execute("SELECT memory_vector_index(?, ?)", (model, length))
-        return made
-
-    def erase(self, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
-        return replace(super().erase(ids, texts=texts), beyond=_BEYOND)
-
-    def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
-        with self._connections.reading() as db:
-            return finding.term_statistics(db, scope, terms)
-
-    def text_candidates(
-        self, scope: SearchScope, filter_: MemoryFilter, terms: Mapping[str, float], limit: int
-    ) -> list[PassageId]:
-        with self._connections.reading() as db:
-            return finding.by_words(db, scope, filter_, terms, limit)
-
-    def vector_candidates(
-        self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
-    ) -> VectorScan:
-        with self._connections.reading() as db:
-            return finding.by_vector(db, scope, filter_, near, model, limit)
-
-    def cosines(
-        self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
-    ) -> Mapping[PassageId, float]:
-        with self._connections.reading() as db:
-            return finding.cosines(db, near, model, ids)
+_SLOW_MS = 250
+_CLOCK_SECONDS = 30
+_OPEN = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ? AND c.relkind = 'r' AND c.relname <> 'schema_version'
+      AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"""
+_BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
+_TABLES = """SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid),
+        coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+    WHERE n.nspname = ? AND c.relkind = 'r' ORDER BY 2 DESC"""
+_INDEXES = """SELECT c.relname, a.amname, pg_relation_size(c.oid), i.indisvalid
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ? AND (a.amname IN ('gin', 'hnsw') OR NOT i.indisvalid) ORDER BY 1"""
+_CONNECTIONS = """SELECT count(*), count(*) FILTER (WHERE usename = current_user),
+        CAST(current_setting('max_connections') AS integer),
+        (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user)
+    FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 
 
 class PostgresFeed(Feed):
@@ -149,15 +95,11 @@ class PostgresFeed(Feed):
 class PostgresStore(Store):
     """One person's view of a team's store."""
 
-    def __init__(self, server: TeamServer) -> None:
-        super().__init__(server, PostgresMemories(server))
-        self._server = server
-        self.feed = PostgresFeed(server)
-
-    @classmethod
-    def open(cls, url: str, *, patience_ms: int | None = None) -> PostgresStore:
+    def __init__(self, url: str, patience_ms: int | None = None) -> None:
         """Open the store that a URL names; it must have been made by `team create`."""
-        return cls(TeamServer(url, patience_ms=patience_ms or LOCK_MS))
+        self._server = TeamServer(url, patience_ms=patience_ms or LOCK_MS)
+        super().__init__(self._server, PostgresMemories(self._server))
+        self.feed = PostgresFeed(self._server)
 
     def check(self) -> Integrity:
         with self._server.reading() as db:
@@ -168,9 +110,14 @@ class PostgresStore(Store):
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         with self._server.reading() as db:
-            size = int(db.execute(_SIZE, (migrations.SCHEMA,)).get)
+            size = int(db.execute(_SIZE, (SCHEMA,)).get)
             counts = counted(db, project, version=migrations.CURRENT, size_bytes=size)
-            return counts._replace(server=health.metrics(db))
+            return counts._replace(server=_metrics(db))
+
+    def findings(self) -> Iterator[tuple[str, str, str, str]]:
+        """Version and way there, extension, row security, indexes, clock: each with its level and a hint."""
+        with self._server.reading() as db:
+            yield from _findings(db)
 
     def export(self, target: Path) -> int:
         from claude_memory.store.postgres.moving import to_file
@@ -209,7 +156,7 @@ class PostgresStore(Store):
                 f"DELETE FROM vectors WHERE {own}",
                 f"DELETE FROM passages WHERE {own}",
                 f"DELETE FROM memories WHERE {own}",
-                *(f"DELETE FROM {table} WHERE person = memory_person()" for table in migrations.OWN_TABLES),
+                *(f"DELETE FROM {table} WHERE person = memory_person()" for table in migrations.PERSONAL),
                 "DELETE FROM feed WHERE person = memory_person()",
                 "SELECT team_leave()",
             ):
@@ -223,3 +170,49 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         self._server.close()
+
+
+def _metrics(db: Database) -> dict[str, Any]:
+    """Release, sizes in bytes and rows (as the server last counted them), search indexes, connections."""
+    [(all_, own, most, own_most)] = db.execute(_CONNECTIONS).fetchall()
+
+    def by_name(statement: str, *columns: str) -> dict[str, dict[str, Any]]:
+        found = db.execute(statement, (SCHEMA,))
+        return {name: dict(zip(columns, row, strict=True)) for name, *row in found}
+
+    return {
+        "release": str(db.execute("SELECT current_setting('server_version')").get).split()[0],
+        "tables": by_name(_TABLES, "bytes", "index_bytes", "rows", "dead_rows"),
+        "indexes": by_name(_INDEXES, "method", "bytes", "valid"),
+        "connections": {"all": all_, "limit": most, "own": own, "own_limit": own_most},
+    }
+
+
+def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
+    def told(name: str, wrong: object, level: str, text: str, hint: str = "") -> tuple[str, str, str, str]:
+        return (name, level, text, hint) if wrong else (name, "ok", text, "")
+
+    def listed(statement: str) -> str:
+        return ", ".join(name for (name,) in db.execute(statement, (SCHEMA,)))
+
+    began = time.perf_counter()
+    release = str(db.execute("SELECT current_setting('server_version')").get).split()[0]
+    took = 1000 * (time.perf_counter() - began)
+    text = f"PostgreSQL {release}, schema {migrations.CURRENT}, {took:.0f} ms there and back"
+    slow = "a server nearby, or own files with `claude-memory sync`, answer sooner"
+    yield told("store", took > _SLOW_MS, "warn", text, slow)
+    vector = db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").get
+    yield told("pgvector", not vector, "fail", str(vector or "the extension is missing"))
+    text = f"off for {unguarded}" if (unguarded := listed(_OPEN)) else "forced on every table"
+    hint = "`claude-memory team create` by its owner puts it on again"
+    yield told("row security", unguarded, "fail", text, hint)
+    text = f"broken: {broken}" if (broken := listed(_BROKEN)) else "all valid"
+    yield told("indexes", broken, "warn", text, "`REINDEX INDEX` by the owner")
+    most = finding.EXACT_THROUGH
+    unindexed = [name for _, name, count in db.execute(finding.UNINDEXED, (most,)) if count == most]
+    if unindexed:
+        text = f"none for {', '.join(unindexed)}: every search compares all of its vectors"
+        yield "vector index", "warn", text, "`claude-memory reindex` makes it; writers wait meanwhile"
+    ahead = float(db.execute("SELECT extract(epoch FROM clock_timestamp())").get) - time.time()
+    if abs(ahead) > _CLOCK_SECONDS:
+        yield "clock", "warn", f"the server's differs by {ahead:+.0f} s", "set one of the two"
