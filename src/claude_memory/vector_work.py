@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ from claude_memory.platform.locks import try_lock
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.embed import Embedder
     from claude_memory.model import MemoryId, Passage
     from claude_memory.opening import Opened
 
@@ -67,19 +66,15 @@ def is_working(home: Path) -> bool:
 def noted(home: Path, passages: int, missing: int) -> VectorProgress:
     """The progress of a home whose passages were counted."""
     kept = _noted(home)
-    speed = kept.get("per_second")
+    is_at_work = bool(missing) and is_working(home)
     return VectorProgress(
-        passages,
-        missing,
-        working=bool(missing) and is_working(home),
-        stopped=kept.get("stopped") is True,
-        per_second=float(speed) if isinstance(speed, (int, float)) else 0.0,
+        passages, missing, is_at_work, _is_stopped(home), float(kept.get("per_second", 0.0))
     )
 
 
 def stop(home: Path, *, stopped: bool = True) -> None:
     """Let nobody make vectors in the background, or let it go on; whoever is at it ends with its batch."""
-    if stopped != (_noted(home).get("stopped") is True):
+    if stopped != _is_stopped(home):
         _note(home, stopped=stopped)
 
 
@@ -102,17 +97,15 @@ class VectorWork:
 
     def some(self, *, budget_seconds: float | None = None) -> int:
         """Make vectors until none is missing or the time is over; in passing, none that a person stopped."""
-        if budget_seconds is not None and _noted(self._opened.home).get("stopped") is True:
+        if budget_seconds is not None and _is_stopped(self._opened.home):
             return 0
         return self._made(times.deadline(budget_seconds))
 
     def rest(self, *, budget_seconds: float | None = None) -> int:
         """In the background: all that are missing, unless another process is at it or a person stops it."""
         home, is_late = private_folder(self._opened.home / "cache").parent, times.deadline(budget_seconds)
-        with try_lock(_lock(home)) as free:
-            if not free:  # two would only share the same cores
-                return 0
-            return self._made(lambda: is_late() or _noted(home).get("stopped") is True)
+        with try_lock(_lock(home)) as free:  # two would only share the same cores
+            return self._made(lambda: is_late() or _is_stopped(home)) if free else 0
 
     def all(self, watch: Watch | None = None) -> int:
         """With a person waiting: all that are missing, by this process or the one that is at it."""
@@ -136,47 +129,44 @@ class VectorWork:
         before: int = 0,
         only: Collection[MemoryId] | None = None,
     ) -> int:
+        """How many vectors were kept: others may have been faster. A failing embedder ends it."""
         embedder, memories = self._opened.embedder, self._opened.store.memories
-        if embedder is None:
-            return 0
         began, made = time.monotonic(), 0
         waiting: list[Passage] = []
-        while not is_over():
+        while embedder is not None and not is_over():
             if not waiting:
                 lacking = memories.unembedded(embedder.model, ASKED_FOR)
                 waiting = [passage for passage in lacking if only is None or passage.memory in only]
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            stored = self._stored(embedder, batch) if batch else None
-            if stored is None:
+            if not batch:
                 break
-            made += stored
+            try:
+                vectors = embedder.embed([passage.text for passage in batch])
+            except EmbedderUnavailable as fault:
+                self._opened.lose_embedder(fault)
+                break
+            pairs = [(passage.id, vector) for passage, vector in zip(batch, vectors, strict=True)]
+            made += memories.add_vectors(embedder.model, pairs)
             if watch is not None:
                 watch(before + made, memories.coverage(embedder.model)[1])
         if made >= BATCH:
             _note(self._opened.home, per_second=round(made / (time.monotonic() - began), 1))
         return made
 
-    def _stored(self, embedder: Embedder, batch: Sequence[Passage]) -> int | None:
-        """How many vectors were kept: others may have been faster. None when the embedder fails."""
-        try:
-            vectors = embedder.embed([passage.text for passage in batch])
-        except EmbedderUnavailable as fault:
-            self._opened.lose_embedder(fault)
-            return None
-        pairs = [(passage.id, vector) for passage, vector in zip(batch, vectors, strict=True)]
-        return self._opened.store.memories.add_vectors(embedder.model, pairs)
-
 
 def _lock(home: Path) -> Path:
     return home / "cache" / "embed.lock"
 
 
+def _is_stopped(home: Path) -> bool:
+    return _noted(home).get("stopped") is True
+
+
 def _noted(home: Path) -> dict[str, Any]:
     try:
-        kept = json.loads((home / "cache" / "vector-work").read_bytes())
-    except (OSError, ValueError):
+        return dict(json.loads((home / "cache" / "vector-work").read_bytes()))
+    except (OSError, ValueError, TypeError):
         return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def _note(home: Path, **values: object) -> None:

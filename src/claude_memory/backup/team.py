@@ -61,7 +61,7 @@ class TeamHub:
 
     def introduction(self) -> Introduction:
         replica = self.store.feed.replica(_COPY)
-        return Introduction(f"team-{self.store.team_id}", replica, self.store.person)
+        return Introduction(f"team-{self.store.team[0]}", replica, self.store.person)
 
     def through(self, replica: str, stream: str) -> int:
         return self.store.feed.through(replica, stream)
@@ -172,7 +172,7 @@ class Team:
             if target.exists():
                 raise Conflict(f"{target} is from a team that was left before: move it away first")
         with contextlib.closing(_opened(self.url)) as store:
-            team = store.team
+            _, team = store.team
             if shares:
                 store.export(target)
             store.leave()

@@ -58,10 +58,9 @@ def refresh_copy(home: Path, settings: Settings, store: Store, *, at_once: bool 
         return False
     if not at_once and target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS:
         return False
-    from claude_memory.store.postgres.team_store import PostgresStore
+    from claude_memory.store.postgres.moving import to_file
 
-    if isinstance(store, PostgresStore):
-        store.copy_for_hooks(target)
+    to_file(store, target, whole=False)
     return True
 
 

@@ -85,7 +85,6 @@ class StoreStats(NamedTuple):
     size_bytes: int
     oldest: datetime | None = None
     newest: datetime | None = None
-    server: Mapping[str, object] = {}  # of a team's: see `postgres.team_store`
 
 
 class Inspection(NamedTuple):

@@ -26,7 +26,7 @@ from claude_memory.store.sqlite.inspection import without_log
 from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from claude_memory.store.postgres.team_store import PostgresStore
+    from claude_memory.store.base import Store
     from claude_memory.store.sql.backend import Database
 
 # In the order of who refers to whom.
@@ -45,8 +45,11 @@ _BOOLEAN = frozenset(("failed", "imported", "pinned", "demoted", "undone"))
 _BATCH = 500
 
 
-def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
-    """Write what a person sees of a team's store as a SQLite store; it appears only when it is whole."""
+def to_file(store: Store, target: Path, *, whole: bool = True) -> int:
+    """Write what a person sees of a team's store as a SQLite store; it appears only when it is complete.
+
+    For hooks not the whole: memories, without conversations and vectors.
+    """
     private_folder(target.parent)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
         made = Path(folder) / target.name
@@ -66,7 +69,7 @@ def to_file(store: PostgresStore, target: Path, *, whole: bool = True) -> int:
     return version
 
 
-def from_file(source: SqliteStore, store: PostgresStore) -> dict[str, int]:
+def from_file(source: SqliteStore, store: Store) -> dict[str, int]:
     """Move a person's own store into a team that holds nothing yet; returns how many rows of each table."""
     with source.transactions.reading() as file, store.transactions.writing() as goal:
         if any(goal.execute(f"SELECT 1 FROM {table} LIMIT 1").get for table in ("memories", "messages")):

@@ -100,25 +100,19 @@ class _TextLoader(TextLoader):
         return str(super().load(data)).replace(_NUL, "\0")
 
 
-class Rows:
+class Rows(psycopg.ClientCursor[Any]):
     """The rows of one statement, as the shared parts read them."""
-
-    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
-        self._rows = iter(rows)
 
     @property
     def get(self) -> Any:
-        row = next(self._rows, None)
+        row = self.fetchone()
         return None if row is None else row[0] if len(row) == 1 else row
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._rows
-
     def __next__(self) -> Any:
-        return next(self._rows)
-
-    def fetchall(self) -> list[Any]:
-        return list(self._rows)
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
 
 
 class PostgresDatabase:
@@ -144,16 +138,15 @@ class PostgresDatabase:
         self.grown: set[int] = set()  # spaces whose lexicon may be behind
 
     def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
-        text = _translated(statement)
-        with self._connection.cursor() as cursor:
-            cursor.execute(text, _bound(text, values))
-            self._changed = max(cursor.rowcount, 0)
-            return Rows(cursor.fetchall() if cursor.description else [])
+        text, cursor = _translated(statement), Rows(self._connection)
+        cursor.execute(text, _bound(text, values))
+        self._changed = max(cursor.rowcount, 0)
+        return cursor
 
     def executemany(self, statement: str, values: Iterable[Sequence[Any] | Mapping[str, Any]]) -> None:
         """All of them on one way to the server and back."""
         text = _translated(statement)
-        with psycopg.ClientCursor(self._connection) as cursor:
+        with Rows(self._connection) as cursor:
             lines = [cursor.mogrify(text, _bound(text, one)) for one in values]
             for start in range(0, len(lines), 500):
                 cursor.execute(";".join(lines[start : start + 500]))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from claude_memory.model import ProjectId
 from claude_memory.store.base import Store, counted
@@ -39,8 +39,7 @@ _VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.m
 _UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
     WHERE salt <> (SELECT value FROM meta WHERE key = 'store')
       AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
-_COUNTED_ANEW = """UPDATE feed SET xid = pg_current_xact_id()
-    WHERE xid > pg_current_xact_id()"""
+_COUNTED_ANEW = "UPDATE feed SET xid = pg_current_xact_id() WHERE xid > pg_current_xact_id()"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'"""
 _SLOW_MS = 250
@@ -50,19 +49,6 @@ _OPEN = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
       AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"""
 _BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
-_TABLES = """SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid),
-        coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0)
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
-    WHERE n.nspname = ? AND c.relkind = 'r' ORDER BY 2 DESC"""
-_INDEXES = """SELECT c.relname, a.amname, pg_relation_size(c.oid), i.indisvalid
-    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ? AND (a.amname IN ('gin', 'hnsw') OR NOT i.indisvalid) ORDER BY 1"""
-_CONNECTIONS = """SELECT count(*), count(*) FILTER (WHERE usename = current_user),
-        CAST(current_setting('max_connections') AS integer),
-        (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user)
-    FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 
 
 class PostgresFeed(Feed):
@@ -100,6 +86,7 @@ class PostgresStore(Store):
         self._server = TeamServer(url, patience_ms=patience_ms or LOCK_MS)
         super().__init__(self._server, PostgresMemories(self._server))
         self.feed = PostgresFeed(self._server)
+        self.where = self._server.where  # the server as it may be shown
 
     def check(self) -> Integrity:
         with self._server.reading() as db:
@@ -111,8 +98,7 @@ class PostgresStore(Store):
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         with self._server.reading() as db:
             size = int(db.execute(_SIZE, (SCHEMA,)).get)
-            counts = counted(db, project, version=migrations.CURRENT, size_bytes=size)
-            return counts._replace(server=_metrics(db))
+            return counted(db, project, version=migrations.CURRENT, size_bytes=size)
 
     def findings(self) -> Iterator[tuple[str, str, str, str]]:
         """Version and way there, extension, row security, indexes, clock: each with its level and a hint."""
@@ -125,21 +111,11 @@ class PostgresStore(Store):
         return to_file(self, target)
 
     @property
-    def where(self) -> str:
-        """The server as it may be shown."""
-        return self._server.where
-
-    @property
-    def team(self) -> str:
-        """The team's name."""
+    def team(self) -> tuple[str, str]:
+        """What tells this team from all others, and its name."""
         with self._server.reading() as db:
-            return str(db.execute("SELECT name FROM teams WHERE number = memory_team()").get)
-
-    @property
-    def team_id(self) -> str:
-        """What tells this team from all others."""
-        with self._server.reading() as db:
-            return str(db.execute("SELECT id FROM teams WHERE number = memory_team()").get)
+            id_, name = next(db.execute("SELECT id, name FROM teams WHERE number = memory_team()"))
+            return str(id_), str(name)
 
     def members(self) -> list[tuple[str, str, bool, datetime]]:
         """Who is in the team: person, name, whether they made it, since when."""
@@ -149,47 +125,18 @@ class PostgresStore(Store):
     def leave(self) -> None:
         """Delete what is the person's own, and be no member any more."""
         with self._server.writing() as db:
-            own = f"space = {db.user_space:d}"
-            for statement in (
-                f"DELETE FROM lexicon WHERE {own}",
-                f"DELETE FROM lexicons WHERE {own}",
-                f"DELETE FROM vectors WHERE {own}",
-                f"DELETE FROM passages WHERE {own}",
-                f"DELETE FROM memories WHERE {own}",
-                *(f"DELETE FROM {table} WHERE person = memory_person()" for table in migrations.PERSONAL),
-                "DELETE FROM feed WHERE person = memory_person()",
-                "SELECT team_leave()",
-            ):
-                db.execute(statement)
-
-    def copy_for_hooks(self, target: Path) -> None:
-        """Write what a hook may ask for as a SQLite store: memories, without conversations and vectors."""
-        from claude_memory.store.postgres.moving import to_file
-
-        to_file(self, target, whole=False)
+            for table in ("lexicon", "lexicons", "vectors", "passages", "memories"):
+                db.execute(f"DELETE FROM {table} WHERE space = ?", (db.user_space,))
+            for table in (*migrations.PERSONAL, "feed"):
+                db.execute(f"DELETE FROM {table} WHERE person = memory_person()")
+            db.execute("SELECT team_leave()")
 
     def close(self) -> None:
         self._server.close()
 
 
-def _metrics(db: Database) -> dict[str, Any]:
-    """Release, sizes in bytes and rows (as the server last counted them), search indexes, connections."""
-    [(all_, own, most, own_most)] = db.execute(_CONNECTIONS).fetchall()
-
-    def by_name(statement: str, *columns: str) -> dict[str, dict[str, Any]]:
-        found = db.execute(statement, (SCHEMA,))
-        return {name: dict(zip(columns, row, strict=True)) for name, *row in found}
-
-    return {
-        "release": str(db.execute("SELECT current_setting('server_version')").get).split()[0],
-        "tables": by_name(_TABLES, "bytes", "index_bytes", "rows", "dead_rows"),
-        "indexes": by_name(_INDEXES, "method", "bytes", "valid"),
-        "connections": {"all": all_, "limit": most, "own": own, "own_limit": own_most},
-    }
-
-
 def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
-    def told(name: str, wrong: object, level: str, text: str, hint: str = "") -> tuple[str, str, str, str]:
+    def told(name: str, wrong: object, level: str, text: str, hint: str) -> tuple[str, str, str, str]:
         return (name, level, text, hint) if wrong else (name, "ok", text, "")
 
     def listed(statement: str) -> str:
@@ -201,8 +148,6 @@ def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
     text = f"PostgreSQL {release}, schema {migrations.CURRENT}, {took:.0f} ms there and back"
     slow = "a server nearby, or own files with `claude-memory sync`, answer sooner"
     yield told("store", took > _SLOW_MS, "warn", text, slow)
-    vector = db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").get
-    yield told("pgvector", not vector, "fail", str(vector or "the extension is missing"))
     text = f"off for {unguarded}" if (unguarded := listed(_OPEN)) else "forced on every table"
     hint = "`claude-memory team create` by its owner puts it on again"
     yield told("row security", unguarded, "fail", text, hint)

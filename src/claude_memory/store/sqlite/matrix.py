@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -74,7 +73,7 @@ def cosines(rows: Rows, norms: Floats, query: Vectors) -> Floats:
 
 
 class MatrixCopy(NamedTuple):
-    """What a file is a copy of, as its name tells: these fields, between dashes."""
+    """Of which vectors something is a copy, and up to which change; the name of a file, between dashes."""
 
     space: int
     model: int  # a model that was dropped and comes back gets a new number
@@ -109,15 +108,20 @@ def copy_at(path: Path) -> MatrixCopy | None:
         return None
 
 
-@dataclass(frozen=True)
 class Matrix:
     """All vectors of a space and model at one moment: the file's, then what was committed since."""
 
-    copy: MatrixCopy
-    parts: tuple[Rows, Rows]
-    last_seq: int
-    dead_seq: int
-    dead: frozenset[int] = frozenset()
+    def __init__(
+        self,
+        copy: MatrixCopy,
+        filed: Rows | None = None,
+        tail: Rows | None = None,
+        dead: frozenset[int] = frozenset(),
+    ) -> None:
+        none = np.empty(0, row_type(copy.dimension))
+        self.copy = copy
+        self.parts: tuple[Rows, Rows] = (none if filed is None else filed, none if tail is None else tail)
+        self.dead = dead
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -156,6 +160,21 @@ class Matrix:
         whole = np.concatenate(self.parts)
         return whole[~np.isin(whole["passage"], list(self.dead))] if self.dead else whole
 
+    def with_tail(self, db: Database, through: int = 1 << 62) -> Matrix:
+        """And what was committed since: new vectors, and passages that are gone; itself if nothing was."""
+        of, added = self.copy, []
+        found: Any = db.execute(_VECTORS, (of.model, of.space, of.last_seq, through, of.dimension))
+        while chunk := list(islice(found, _READ_ROWS)):
+            added.append(rows_of([row[1] for row in chunk], b"".join(row[2] for row in chunk), of.dimension))
+            of = of._replace(last_seq=chunk[-1][0])
+        gone = rows.fetch(db, _DEAD_AFTER, (of.model, of.space, of.dead_seq))
+        if gone:
+            of = of._replace(dead_seq=gone[-1][0])
+        if of is self.copy:
+            return self
+        filed, tail = self.parts
+        return Matrix(of, filed, np.concatenate([tail, *added]), self.dead | {passage for _, passage in gone})
+
 
 class Matrices:
     """The matrices of one store in this process; safe to use from several threads."""
@@ -174,7 +193,7 @@ class Matrices:
             held = self._held.get((space, model))
             if held is None or not held.copy.is_for(wanted):
                 held = self._from_file(db, wanted)
-            held = _with_tail(db, held)
+            held = held.with_tail(db)
             if held.outgrows_its_file and self._can_write:
                 held = self._written(held)
             self._held[(space, model)] = held
@@ -188,8 +207,8 @@ class Matrices:
             if copy is not None and copy.is_for(wanted) and copy.last_seq <= given:
                 filed = copy.load(self._folder)
                 if filed is not None:
-                    return Matrix(copy, (filed, _no_rows(copy)), copy.last_seq, copy.dead_seq)
-        return _nothing(wanted._replace(dead_seq=int(db.execute(_GIVEN, ("dead_vectors",)).get)))
+                    return Matrix(copy, filed)
+        return Matrix(wanted._replace(dead_seq=int(db.execute(_GIVEN, ("dead_vectors",)).get)))
 
     def _files(self, wanted: MatrixCopy) -> list[Path]:
         return list(self._folder.glob(f"{wanted.space}-{wanted.model}-*.rows"))
@@ -197,7 +216,7 @@ class Matrices:
     def _written(self, held: Matrix) -> Matrix:
         """Write the file anew, with the rows that live; one that was there goes."""
         living = held.living()
-        copy = held.copy._replace(rows=len(living), last_seq=held.last_seq, dead_seq=held.dead_seq)
+        copy = held.copy._replace(rows=len(living))
         try:
             files.private_folder(self._folder)
             files.write_atomically(copy.path(self._folder), living.view(np.uint8).data)
@@ -209,29 +228,7 @@ class Matrices:
                 with contextlib.suppress(OSError):  # in use on Windows: goes the next time
                     path.unlink()
         filed = copy.load(self._folder)
-        return held if filed is None else Matrix(copy, (filed, _no_rows(copy)), held.last_seq, held.dead_seq)
-
-
-def _no_rows(copy: MatrixCopy) -> Rows:
-    return np.empty(0, row_type(copy.dimension))
-
-
-def _nothing(copy: MatrixCopy) -> Matrix:
-    return Matrix(copy, (_no_rows(copy), _no_rows(copy)), 0, copy.dead_seq)
-
-
-def _with_tail(db: Database, held: Matrix, through: int = 1 << 62) -> Matrix:
-    """Add what was committed since: new vectors, and passages that are gone."""
-    of = held.copy
-    added: Any = db.execute(_VECTORS, (of.model, of.space, held.last_seq, through, of.dimension))
-    while chunk := list(islice(added, _READ_ROWS)):
-        new = rows_of([row[1] for row in chunk], b"".join(row[2] for row in chunk), of.dimension)
-        parts = (held.parts[0], np.concatenate([held.parts[1], new]))
-        held = replace(held, parts=parts, last_seq=chunk[-1][0])
-    gone = rows.fetch(db, _DEAD_AFTER, (of.model, of.space, held.dead_seq))
-    if gone:
-        held = replace(held, dead=held.dead | {row[1] for row in gone}, dead_seq=gone[-1][0])
-    return held
+        return held if filed is None else Matrix(copy, filed)
 
 
 def discard_outdated(db: Database, folder: Path) -> None:
@@ -253,6 +250,6 @@ def damage(db: Database, folder: Path) -> Iterator[str]:
         if filed is None:
             yield f"vector cache {path.name}: it is too short"
             continue
-        whole = _with_tail(db, _nothing(copy), copy.last_seq)
+        whole = Matrix(copy._replace(last_seq=0)).with_tail(db, copy.last_seq)
         if filed[~np.isin(filed["passage"], list(whole.dead))].tobytes() != whole.parts[1].tobytes():
             yield f"vector cache {path.name}: it differs from the table"

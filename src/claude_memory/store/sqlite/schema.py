@@ -24,52 +24,45 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x636D656D  # "cmem": tells our file from any other SQLite database
 
-_FIRST = """
+_COUNTED = "number INTEGER PRIMARY KEY AUTOINCREMENT"
+_OF_PROJECT = "project INTEGER NOT NULL REFERENCES projects (number)"
+_OF_MEMORY = "memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE"
+_ONCE_A_MEMORY = "memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE"
+
+_FIRST = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
-CREATE TABLE projects (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
-    path TEXT NOT NULL);
-CREATE TABLE project_aliases (identity TEXT PRIMARY KEY,
-    project INTEGER NOT NULL REFERENCES projects (number), place INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE projects ({_COUNTED}, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, path TEXT NOT NULL);
+CREATE TABLE project_aliases (identity TEXT PRIMARY KEY, {_OF_PROJECT},
+    place INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX project_aliases_by_project ON project_aliases (project, place);
-CREATE TABLE project_paths (path TEXT PRIMARY KEY,
-    project INTEGER NOT NULL REFERENCES projects (number)) WITHOUT ROWID;
-
+CREATE TABLE project_paths (path TEXT PRIMARY KEY, {_OF_PROJECT}) WITHOUT ROWID;
 -- A space is what one query sees as a whole: a project, or 0 for what travels with the person.
 CREATE TABLE spaces (number INTEGER PRIMARY KEY, passages INTEGER NOT NULL DEFAULT 0,
     length REAL NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0);
-
-CREATE TABLE sessions (number INTEGER PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects (number),
-    id TEXT NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, UNIQUE (project, id));
-
+CREATE TABLE sessions (number INTEGER PRIMARY KEY, {_OF_PROJECT}, id TEXT NOT NULL,
+    first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, UNIQUE (project, id));
 CREATE TABLE events (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
-    agent TEXT NOT NULL, session INTEGER REFERENCES sessions (number),
-    project INTEGER NOT NULL REFERENCES projects (number), cwd TEXT NOT NULL, timestamp INTEGER NOT NULL,
-    payload TEXT NOT NULL);
+    agent TEXT NOT NULL, session INTEGER REFERENCES sessions (number), {_OF_PROJECT}, cwd TEXT NOT NULL,
+    timestamp INTEGER NOT NULL, payload TEXT NOT NULL);
 CREATE INDEX events_by_time ON events (project, timestamp, number);
 CREATE INDEX events_by_session ON events (session, timestamp, number);
 CREATE INDEX events_by_age ON events (timestamp);
-
-CREATE TABLE memories (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-    project INTEGER NOT NULL REFERENCES projects (number), space INTEGER NOT NULL, kind TEXT NOT NULL,
-    title TEXT NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-    trust TEXT NOT NULL, status TEXT NOT NULL, session INTEGER REFERENCES sessions (number), task TEXT,
-    topics TEXT NOT NULL, files TEXT NOT NULL, provenance TEXT NOT NULL, supersedes TEXT, superseded_by TEXT,
-    forgotten_at INTEGER, pinned INTEGER NOT NULL);
+CREATE TABLE memories ({_COUNTED}, id TEXT NOT NULL UNIQUE, {_OF_PROJECT}, space INTEGER NOT NULL,
+    kind TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, trust TEXT NOT NULL, status TEXT NOT NULL,
+    session INTEGER REFERENCES sessions (number), task TEXT, topics TEXT NOT NULL, files TEXT NOT NULL,
+    provenance TEXT NOT NULL, supersedes TEXT, superseded_by TEXT, forgotten_at INTEGER,
+    pinned INTEGER NOT NULL);
 CREATE INDEX memories_by_time ON memories (space, created_at, number);
 CREATE INDEX memories_by_kind ON memories (space, kind, created_at, number);
 CREATE INDEX memories_by_session ON memories (session, created_at, number) WHERE session IS NOT NULL;
 CREATE INDEX memories_by_task ON memories (task) WHERE task IS NOT NULL;
 CREATE INDEX memories_forgotten ON memories (forgotten_at) WHERE forgotten_at IS NOT NULL;
-CREATE TABLE memory_topics (topic TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    PRIMARY KEY (topic, memory)) WITHOUT ROWID;
+CREATE TABLE memory_topics (topic TEXT NOT NULL, {_OF_MEMORY}, PRIMARY KEY (topic, memory)) WITHOUT ROWID;
 CREATE INDEX memory_topics_by_memory ON memory_topics (memory);
-CREATE TABLE memory_files (name TEXT NOT NULL, path TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+CREATE TABLE memory_files (name TEXT NOT NULL, path TEXT NOT NULL, {_OF_MEMORY},
     PRIMARY KEY (name, path, memory)) WITHOUT ROWID;
 CREATE INDEX memory_files_by_memory ON memory_files (memory);
-
 -- own, near, far, dates hold the very terms that stand in text_index for this row: a contentless
 -- index can only be told to drop an entry by being shown what is in it.
 CREATE TABLE passages (id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,9 +73,7 @@ CREATE VIRTUAL TABLE text_index USING fts5 (
     own, near, far, dates, content = '', tokenize = "ascii tokenchars '_'"
 );
 CREATE TABLE lexicon (term TEXT PRIMARY KEY, passages INTEGER NOT NULL) WITHOUT ROWID;
-
-CREATE TABLE models (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-    complete_through INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE models ({_COUNTED}, id TEXT NOT NULL UNIQUE, complete_through INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT,
     passage INTEGER NOT NULL REFERENCES passages (id), model INTEGER NOT NULL REFERENCES models (number),
     space INTEGER NOT NULL, vector BLOB NOT NULL);
@@ -91,25 +82,22 @@ CREATE INDEX vectors_by_space ON vectors (model, space, seq, passage);
 CREATE TABLE dead_vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL,
     space INTEGER NOT NULL, passage INTEGER NOT NULL);
 CREATE INDEX dead_vectors_by_space ON dead_vectors (model, space, seq, passage);
-
 CREATE TABLE changes (sequence INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL);
 CREATE TABLE tombstones (salt TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (salt, hash)) WITHOUT ROWID;
 """
 
-_CONVERSATIONS = """
+_CONVERSATIONS = f"""
 CREATE TABLE conversations (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, session TEXT NOT NULL,
-    project INTEGER NOT NULL REFERENCES projects (number), cwd TEXT NOT NULL, branch TEXT NOT NULL,
-    title TEXT NOT NULL DEFAULT '', parent TEXT NOT NULL DEFAULT '', continues INTEGER,
-    path TEXT NOT NULL DEFAULT '', first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
-    messages INTEGER NOT NULL DEFAULT 0, distilled INTEGER NOT NULL DEFAULT 0, UNIQUE (session, agent));
+    {_OF_PROJECT}, cwd TEXT NOT NULL, branch TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',
+    parent TEXT NOT NULL DEFAULT '', continues INTEGER, path TEXT NOT NULL DEFAULT '',
+    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, messages INTEGER NOT NULL DEFAULT 0,
+    distilled INTEGER NOT NULL DEFAULT 0, UNIQUE (session, agent));
 CREATE INDEX conversations_by_time ON conversations (project, last_at);
 CREATE INDEX conversations_undistilled ON conversations (last_at) WHERE distilled < messages;
-
 -- A body is text, or zlib's bytes of it.
-CREATE TABLE messages (number INTEGER PRIMARY KEY AUTOINCREMENT,
-    conversation INTEGER NOT NULL REFERENCES conversations (number), ordinal INTEGER NOT NULL,
-    role TEXT NOT NULL, at INTEGER NOT NULL, failed INTEGER NOT NULL, tool TEXT, call TEXT, event TEXT,
-    body NOT NULL);
+CREATE TABLE messages ({_COUNTED}, conversation INTEGER NOT NULL REFERENCES conversations (number),
+    ordinal INTEGER NOT NULL, role TEXT NOT NULL, at INTEGER NOT NULL, failed INTEGER NOT NULL, tool TEXT,
+    call TEXT, event TEXT, body NOT NULL);
 CREATE UNIQUE INDEX messages_by_conversation ON messages (conversation, ordinal);
 CREATE INDEX messages_by_event ON messages (event) WHERE event IS NOT NULL;
 -- Hashes that tell a copy of a message. They stay when a message is erased, and so keep it away.
@@ -120,44 +108,35 @@ CREATE VIRTUAL TABLE message_index USING fts5 (
 INSERT INTO message_index (message_index, rank) VALUES ('secure-delete', 1);
 INSERT INTO message_index (message_index, rank) VALUES ('hashsize', 8388608);
 CREATE VIRTUAL TABLE message_terms USING fts5vocab (message_index, row);
-
 CREATE TABLE import_files (path TEXT PRIMARY KEY, agent TEXT NOT NULL, inode TEXT NOT NULL,
     size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, offset INTEGER NOT NULL, head TEXT NOT NULL,
     tail TEXT NOT NULL, skipped INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
 """
 
 # What memories are worth and how they hang together. All of it but intentions and reviews is derived.
-_LIFECYCLE = """
-CREATE TABLE intentions (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-    project INTEGER NOT NULL REFERENCES projects (number), codebase TEXT, status TEXT NOT NULL,
-    record TEXT NOT NULL);
+_LIFECYCLE = f"""
+CREATE TABLE intentions ({_COUNTED}, id TEXT NOT NULL UNIQUE, {_OF_PROJECT}, codebase TEXT,
+    status TEXT NOT NULL, record TEXT NOT NULL);
 CREATE INDEX intentions_open ON intentions (project) WHERE status = 'open';
-
-CREATE TABLE strengths (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    stability REAL NOT NULL, difficulty REAL NOT NULL, reviewed_at INTEGER NOT NULL,
-    reviews INTEGER NOT NULL, lapses INTEGER NOT NULL, demoted INTEGER NOT NULL);
-CREATE TABLE reviews (number INTEGER PRIMARY KEY AUTOINCREMENT,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, at INTEGER NOT NULL,
-    reason TEXT NOT NULL, UNIQUE (memory, at, reason));
-
+CREATE TABLE strengths ({_ONCE_A_MEMORY}, stability REAL NOT NULL, difficulty REAL NOT NULL,
+    reviewed_at INTEGER NOT NULL, reviews INTEGER NOT NULL, lapses INTEGER NOT NULL,
+    demoted INTEGER NOT NULL);
+CREATE TABLE reviews ({_COUNTED}, {_OF_MEMORY}, at INTEGER NOT NULL, reason TEXT NOT NULL,
+    UNIQUE (memory, at, reason));
 -- From one memory to another: supersedes, contradicts, duplicates, similar.
 CREATE TABLE relations (source INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
     target INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, kind TEXT NOT NULL,
     evidence TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (source, kind, target)) WITHOUT ROWID;
 CREATE INDEX relations_by_target ON relations (target, kind);
-
 -- What a text lays down a rule about, found when it is written.
-CREATE TABLE subjects (space INTEGER NOT NULL, subject TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE, weight REAL NOT NULL,
+CREATE TABLE subjects (space INTEGER NOT NULL, subject TEXT NOT NULL, {_OF_MEMORY}, weight REAL NOT NULL,
     PRIMARY KEY (space, subject, memory)) WITHOUT ROWID;
 CREATE INDEX subjects_by_memory ON subjects (memory);
-
-CREATE TABLE entities (number INTEGER PRIMARY KEY AUTOINCREMENT,
-    project INTEGER NOT NULL REFERENCES projects (number), kind TEXT NOT NULL, name TEXT NOT NULL,
+CREATE TABLE entities ({_COUNTED}, {_OF_PROJECT}, kind TEXT NOT NULL, name TEXT NOT NULL,
     UNIQUE (project, kind, name));
 CREATE INDEX entities_by_name ON entities (project, name);
-CREATE TABLE mentions (memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    relation TEXT NOT NULL, entity INTEGER NOT NULL REFERENCES entities (number),
+CREATE TABLE mentions ({_OF_MEMORY}, relation TEXT NOT NULL,
+    entity INTEGER NOT NULL REFERENCES entities (number),
     PRIMARY KEY (memory, relation, entity)) WITHOUT ROWID;
 CREATE INDEX mentions_by_entity ON mentions (entity, memory);
 -- An erased memory must not live on in the name of something that only it mentioned.
@@ -165,19 +144,13 @@ CREATE TRIGGER entities_forgotten AFTER DELETE ON mentions BEGIN
     DELETE FROM entities WHERE number = OLD.entity
         AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = OLD.entity);
 END;
-CREATE TABLE graphed (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    text INTEGER);
-
-CREATE TABLE file_states (memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    path TEXT NOT NULL, sketch TEXT NOT NULL, revision TEXT NOT NULL, stale TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (memory, path)) WITHOUT ROWID;
-
-CREATE TABLE consolidations (number INTEGER PRIMARY KEY AUTOINCREMENT,
-    project INTEGER NOT NULL REFERENCES projects (number), at INTEGER NOT NULL, through INTEGER NOT NULL,
+CREATE TABLE graphed ({_ONCE_A_MEMORY}, text INTEGER);
+CREATE TABLE file_states ({_OF_MEMORY}, path TEXT NOT NULL, sketch TEXT NOT NULL, revision TEXT NOT NULL,
+    stale TEXT NOT NULL DEFAULT '', PRIMARY KEY (memory, path)) WITHOUT ROWID;
+CREATE TABLE consolidations ({_COUNTED}, {_OF_PROJECT}, at INTEGER NOT NULL, through INTEGER NOT NULL,
     undone INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE consolidation_steps (run INTEGER NOT NULL REFERENCES consolidations (number),
-    action TEXT NOT NULL, memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
-    other INTEGER REFERENCES memories (number) ON DELETE CASCADE);
+    action TEXT NOT NULL, {_OF_MEMORY}, other INTEGER REFERENCES memories (number) ON DELETE CASCADE);
 CREATE INDEX consolidation_steps_by_run ON consolidation_steps (run);
 CREATE INDEX consolidation_steps_by_memory ON consolidation_steps (memory);
 CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
@@ -185,19 +158,18 @@ CREATE INDEX consolidation_steps_by_other ON consolidation_steps (other);
 
 # When a memory came here, if it was made long before: an import brings years at once, and none of it has had
 # a chance to be used yet.
-_ARRIVALS = """
-CREATE TABLE arrivals (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    at INTEGER NOT NULL);
+_ARRIVALS = f"""
+CREATE TABLE arrivals ({_ONCE_A_MEMORY}, at INTEGER NOT NULL);
 """
 
 # What has not met its neighbours yet: statements only, captured turns and summaries say many things at once.
-_UNJUDGED = """
-CREATE TABLE unjudged (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE);
+_UNJUDGED = f"""
+CREATE TABLE unjudged ({_ONCE_A_MEMORY});
 """
 
 # Who spoke; exchanges and session records; and what two homes need to become one: every change has a clock
 # and the home it was made in, every mirror its own cursor, what travels with a person names the person.
-_UNDERSTANDING = """
+_UNDERSTANDING = f"""
 ALTER TABLE messages ADD COLUMN speaker TEXT;
 ALTER TABLE messages ADD COLUMN manner TEXT;
 ALTER TABLE messages ADD COLUMN branch TEXT;
@@ -206,16 +178,12 @@ ALTER TABLE conversations ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
 -- How many messages there were when a language model was last asked about it.
 ALTER TABLE conversations ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX conversations_by_session ON conversations (session);
-
 -- An exchange is searched as a memory of kind `observation`; its parts stand here, as a document.
-CREATE TABLE exchanges (memory INTEGER PRIMARY KEY REFERENCES memories (number) ON DELETE CASCADE,
-    conversation INTEGER NOT NULL REFERENCES conversations (number), first INTEGER NOT NULL,
-    last INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE exchanges ({_ONCE_A_MEMORY}, conversation INTEGER NOT NULL REFERENCES conversations (number),
+    first INTEGER NOT NULL, last INTEGER NOT NULL, record TEXT NOT NULL);
 CREATE INDEX exchanges_by_conversation ON exchanges (conversation, first);
-
 -- Hashes of proposals that a person rejected: they never come back.
 CREATE TABLE rejected (hash TEXT PRIMARY KEY) WITHOUT ROWID;
-
 CREATE TABLE people (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
 ALTER TABLE memories ADD COLUMN person INTEGER REFERENCES people (number);
 ALTER TABLE memories ADD COLUMN home TEXT NOT NULL DEFAULT '';
@@ -223,7 +191,6 @@ ALTER TABLE memories ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE changes ADD COLUMN home TEXT NOT NULL DEFAULT '';
 ALTER TABLE changes ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE cursors (mirror TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT ROWID;
-
 -- What 0.1.0 guessed from wording is a proposal from now on, and takes nobody's word back.
 UPDATE memories SET status = 'active', superseded_by = NULL
     WHERE status = 'superseded' AND provenance ->> '$.source' NOT IN ('distilled', 'compaction')
@@ -246,9 +213,8 @@ CREATE INDEX events_of_compactions ON events (session, number)
 """
 
 # In which exchanges a command of a kind failed; made with the exchange, and gone with it.
-_FAILURES = """
-CREATE TABLE exchange_failures (family TEXT NOT NULL,
-    memory INTEGER NOT NULL REFERENCES memories (number) ON DELETE CASCADE,
+_FAILURES = f"""
+CREATE TABLE exchange_failures (family TEXT NOT NULL, {_OF_MEMORY},
     PRIMARY KEY (family, memory)) WITHOUT ROWID;
 CREATE INDEX exchange_failures_by_memory ON exchange_failures (memory);
 """
