@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.imports.importer import Request
 from claude_memory.memory import Memory
 from claude_memory.surfaces.tui.screen import RecallScreen
 
@@ -69,7 +68,7 @@ def record() -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines(*talk)), "utf-8")
         with Memory.open(Path(folder) / "memory", folder, flags={"embedder": "none"}) as memory:
-            memory.import_history(Request((Path(folder) / "history",), agent="claude-code", workers=0))
+            memory.import_history([Path(folder) / "history"], agent="claude-code", workers=0)
             drawing = asyncio.run(drawn(memory))
     (HERE / "recall.svg").write_text(self_contained(drawing), "utf-8")
 

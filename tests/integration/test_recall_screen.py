@@ -50,7 +50,7 @@ async def settled(screen: RecallScreen, pilot: Pilot[Any]) -> None:
     for _ in range(400):
         await pilot.pause(0.02)
         answer = screen._answer
-        if answer and answer.final and answer.query == screen._query and screen._answer_is_current:
+        if answer.final and answer.query == screen._query and screen._is_current:
             await pilot.pause()
             return
     raise AssertionError("no answer came")
@@ -129,7 +129,7 @@ def test_it_can_be_left_while_typing(memory: Memory, key: str) -> None:
 def test_letters_are_keys_outside_the_line(memory: Memory) -> None:
     async def steps(screen: RecallScreen, pilot: Pilot[Any]) -> None:
         await pilot.press("tab", "y")
-        assert screen.clipboard == screen._recalled[0].conversation.session
+        assert screen.clipboard == screen._answer.recalled[0].conversation.session
         assert "copied" in said(screen, "#standing")
         await pilot.press("slash")
         assert isinstance(screen.focused, Input)
@@ -158,7 +158,7 @@ def test_an_answer_that_comes_while_the_screen_closes_is_let_go(memory: Memory) 
         await ask(screen, pilot, "why")
         answer = screen._answer
         await screen.query_one("#results").remove()
-        screen._arrived(RecallScreen.Answered(answer))
+        screen._arrived(answer)
 
     play(RecallScreen(memory), steps)
 
@@ -225,7 +225,7 @@ def test_only_the_newest_question_is_answered(memory: Memory, monkeypatch: pytes
         for text in ("coupon", "mailer", "semicolons"):
             screen.query_one("#asked", Input).value = text
             await pilot.pause(0.15)
-        assert not screen._answer_is_current
+        assert not screen._is_current
         await pilot.press("enter")  # what stands there answers another question
         assert screen.return_value is None
         go_on.set()

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
 from claude_memory.model import ProjectId, SessionId
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import Quote, Recalled, resume, together
 from claude_memory.search.excerpts import Wording, match, quote
 from claude_memory.store.model import Conversation, Message
-from claude_memory.surfaces.tui import drawing
+from claude_memory.surfaces.tui import screen as drawing
 from claude_memory.text.times import ago
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=timezone(timedelta(hours=2)))
@@ -164,27 +165,29 @@ def test_an_agent_without_a_command_is_not_resumed() -> None:
 # --- drawing
 
 
-def drawn(text: str, question: str, *, role: str = "assistant", width: int = 40) -> drawing.Drawn:
+def drawn(
+    text: str, question: str, *, role: str = "assistant", width: int = 40
+) -> tuple[list[Text], dict[int, int]]:
     message = Message(1, 1, 1, role, NOW, text)
     return drawing.conversation(talk(), [message], asked(question), [1], width, Console(), drawing.PLAIN)
 
 
 def test_lines_fit_the_width_and_those_that_were_found_are_marked_without_colour() -> None:
-    shown = drawn(
+    drawn_lines, rows = drawn(
         "One line about " + "something else " * 9 + "\nthe connection was refused", "connection refused"
     )
-    lines = [line.plain for line in shown.lines[4:]]
-    assert all(line.cell_len <= 40 for line in shown.lines[4:])
+    lines = [line.plain for line in drawn_lines[4:]]
+    assert all(line.cell_len <= 40 for line in drawn_lines[4:])
     assert [line for line in lines if line.startswith(drawing.MARK)] == [
         lines[0],
         f"{drawing.MARK}the connection was refused",
     ]
-    assert shown.found == [4]
+    assert rows == {1: 4}
 
 
 def test_long_tool_output_is_opened_where_it_was_found() -> None:
     text = "\n".join([*(f"line {number}" for number in range(500)), "connection refused", "after"])
-    lines = [line.plain for line in drawn(text, "connection refused", role="result").lines]
+    lines = [line.plain for line in drawn(text, "connection refused", role="result")[0]]
     assert f"{drawing.MARK}connection refused" in lines
     assert len(lines) < 30
 
@@ -192,5 +195,5 @@ def test_long_tool_output_is_opened_where_it_was_found() -> None:
 def test_nothing_said_can_move_the_cursor() -> None:
     item = Recalled(talk(title="a\x1b[2Jb"), 1.0, (Quote(1, "user", NOW, "x\x1b]0;y\x07 pool", 1.0),))
     shown = drawing.result(item, asked("pool"), 30, NOW, drawing.PLAIN).plain
-    more = "".join(line.plain for line in drawn("pool \x1b[31m red \x9b1m", "pool").lines)
+    more = "".join(line.plain for line in drawn("pool \x1b[31m red \x9b1m", "pool")[0])
     assert not any(sign in shown + more for sign in "\x1b\x07\x9b")

@@ -1,7 +1,8 @@
 """The screen of `recall`: a line to type in, results on the left, the conversation on the right.
 
-Parses keys and shows; ranking is done elsewhere. It searches in a thread, always for the newest question, and
-ends with the conversation to resume.
+It searches in a thread, always for the newest question, and ends with the conversation to resume; ranking is
+done elsewhere. What was said may come from anywhere, so control characters are left out. Only the terminal's
+own colours are used: right on light and dark ones, and none where none are wanted.
 """
 
 from __future__ import annotations
@@ -9,47 +10,113 @@ from __future__ import annotations
 import os
 import shlex
 import threading
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.console import Console
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message as Note
+from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList, RichLog, Static
 from textual.widgets.option_list import Option
 
 from claude_memory.errors import MemoryFault
 from claude_memory.memory import ConversationFilter, Memory
-from claude_memory.surfaces.cli.output import one_line
-from claude_memory.surfaces.tui import drawing
-from claude_memory.surfaces.tui.drawing import COLOURED, KEYS, LOOK, PLAIN, Asked, Drawn, Help, Talk
+from claude_memory.surfaces.cli.output import clean, counted, one_line
+from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.excerpts import Wording
-    from claude_memory.store.model import Conversation  # noqa: F401  what the screen ends with
+    from claude_memory.store.model import Conversation, Message
 
 DEBOUNCE_SECONDS = 0.05
 PATIENCE_SECONDS = 2.0  # for a search that runs when the screen closes
 WINDOW = 80  # messages read at once around the place that is looked at
+MARK = "▸ "
+BAR = "▌ "  # of the chosen result: it needs no colour to be seen
+KEYS = "⏎ resume  ↑↓ choose  PgUp/PgDn read  ^N next  ^T folder  ^G agent  F1 help  Esc"
+COLOURED = {
+    "found": "black on yellow",
+    "quiet": "bright_black",
+    "failed": "bold red",
+    "user": "bold cyan",
+    "assistant": "bold green",
+}
+PLAIN = {"found": "bold underline", "quiet": ""}  # weight and marks must do; all else is bold
+_GUTTER = "  "
+_LINES = {"user": 60, "assistant": 60, "summary": 30}
+_TOOL_LINES = 10  # of a call or its result; more is seldom what is looked for
+_AROUND = 3  # lines before the first one that was found
+_LINE_CHARACTERS = 2_000
+_LOOK = """
+* { background: ansi_default; color: ansi_default; scrollbar-background: ansi_default;
+    scrollbar-color: ansi_default; scrollbar-size-vertical: 1; }
+#asked { border: none; height: 1; padding: 0; }
+#standing, #command, #keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+#standing, #keys { text-style: dim; }
+#command { text-style: bold; }
+#results { width: 40%; min-width: 28; height: 1fr; border: none; padding: 0; overflow-x: hidden; }
+#results > .option-list--option { padding: 0; }
+#results > .option-list--option-highlighted, #results:focus > .option-list--option-highlighted {
+    text-style: none; background: ansi_default; color: ansi_default; }
+#conversation { width: 1fr; height: 1fr; border: none; border-left: solid ansi_default;
+    padding: 0 0 0 1; overflow-x: hidden; overflow-y: scroll; }
+#conversation:focus { border-left: heavy ansi_default; }
+Help { align: center middle; }
+#help { width: auto; max-width: 100%; height: auto; padding: 1 2; border: solid ansi_default; }
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenAnswer:
+@dataclass
+class Answered(Note):
     """What a question brought; `final` when meaning was weighed too. `fault` says what went wrong."""
 
     number: int  # of the question: tells an answer from one that comes too late
     query: str
-    recalled: tuple[Recalled, ...] = ()
+    recalled: Sequence[Recalled] = ()
     asked: Wording | None = None
     final: bool = True
     fault: str = ""
+
+
+class Asked(Input):
+    """The line to type in."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """A question mark is a key for help, until it can be the end of a question."""
+        return super().check_consume_key(key, character) and bool(self.value or character != "?")
+
+
+class Talk(RichLog):
+    """The conversation; says when it got another width."""
+
+    class Resized(Note):
+        """Its lines, which are cut to the width, no longer fit."""
+
+    def on_resize(self, _: events.Resize) -> None:
+        self.post_message(self.Resized())
+
+
+class Help(ModalScreen[None]):
+    """All keys, over the screen."""
+
+    def compose(self) -> ComposeResult:
+        rows = [
+            f"{item.key.replace(',', ', ').replace('question_mark', '?'):<16}{item.description}"
+            for item in RecallScreen.BINDINGS
+            if isinstance(item, Binding) and item.description
+        ]
+        letters = "In the results and the conversation also: n p places, y copy, / type, q quit"
+        yield Static("\n".join([*rows, "", letters]), id="help", markup=False)
 
 
 class RecallScreen(App["Conversation"]):
@@ -57,32 +124,26 @@ class RecallScreen(App["Conversation"]):
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "claude-memory recall"
-    CSS = LOOK
+    CSS = _LOOK
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c,escape", "leave", "quit", priority=True),
-        Binding("q", "leave"),
-        Binding("f1,question_mark", "help", priority=True),
-        Binding("up", "choose(-1)"),
-        Binding("down", "choose(1)"),
-        Binding("pageup", "page(-1)", priority=True),
-        Binding("pagedown", "page(1)", priority=True),
-        Binding("ctrl+n", "place(1)", priority=True),
-        Binding("ctrl+p", "place(-1)", priority=True),
+        Binding("enter", "resume", "leave, and resume the conversation in its folder"),
+        Binding("up", "choose(-1)", "the conversation above"),
+        Binding("down", "choose(1)", "the conversation below"),
+        Binding("pageup", "page(-1)", "read the conversation, upwards", priority=True),
+        Binding("pagedown", "page(1)", "read the conversation, downwards", priority=True),
+        Binding("ctrl+n", "place(1)", "next place that was found", priority=True),
+        Binding("ctrl+p", "place(-1)", "previous place that was found", priority=True),
+        Binding("ctrl+t", "scope", "this folder, or all folders", priority=True),
+        Binding("ctrl+g", "agent", "one agent after another, then all", priority=True),
+        Binding("ctrl+y", "copy", "copy the conversation's id", priority=True),
+        Binding("f1,question_mark", "help", "this help", priority=True),
+        Binding("escape,ctrl+c", "leave", "quit", priority=True),
         Binding("n", "place(1)"),
         Binding("p,N", "place(-1)"),
-        Binding("ctrl+t", "scope", priority=True),
-        Binding("ctrl+g", "agent", priority=True),
-        Binding("ctrl+y", "copy", priority=True),
         Binding("y,c", "copy"),
+        Binding("q", "leave"),
         Binding("slash", "type"),
     ]
-
-    class Answered(Note):
-        """An answer arrived from the thread."""
-
-        def __init__(self, answer: ScreenAnswer) -> None:
-            super().__init__()
-            self.answer = answer
 
     def __init__(
         self,
@@ -100,22 +161,20 @@ class RecallScreen(App["Conversation"]):
         self._within = within or ConversationFilter()
         self._folder = self._within.folder
         self._narrow = bool(self._folder)
-        self._limit = limit
-        self._own_first = own_first
+        self._limit, self._own_first = limit, own_first
         self._styles = PLAIN if os.environ.get("NO_COLOR") else COLOURED
         self._searching = threading.Lock()
         self._number = 0
-        self._answer: ScreenAnswer | None = None
+        self._answer = Answered(-1, "")
         self._timer: Timer | None = None
-        self._drawn: Drawn | None = None
+        self._rows: dict[int, int] = {}  # of the messages on the right, by their ordinals
         self._shown: int | None = None  # the conversation on the right
+        self._lines: list[Text] = []  # the results on the left
         self._barred: int | None = None
-        self._told = ""
 
     # --- parts
 
     def compose(self) -> ComposeResult:
-        """Five parts, top to bottom."""
         yield Asked(
             self._query, placeholder="search conversations: words, an error, a command, a file", id="asked"
         )
@@ -135,10 +194,8 @@ class RecallScreen(App["Conversation"]):
         return self.query_one("#conversation", Talk)
 
     def on_mount(self) -> None:
-        """Show what there is before anything is typed."""
-        asked = self.query_one("#asked", Input)
-        asked.cursor_position = len(self._query)
-        asked.focus()
+        self.query_one("#asked", Input).cursor_position = len(self._query)
+        self.action_type()
         self._ask()
 
     def on_unmount(self) -> None:
@@ -160,16 +217,14 @@ class RecallScreen(App["Conversation"]):
 
     def _ask(self) -> None:
         self._number += 1
-        folder = self._folder if self._narrow else ""
+        within = self._within._replace(folder=self._folder if self._narrow else "")
         here = self._narrow and not self._folder
-        within = self._within._replace(folder=folder)
-        search = partial(self._search, self._number, self._query, within, here)
-        self.run_worker(search, thread=True)
+        recall = partial(self._memory.recall, self._query, within=within, here=here)
+        self.run_worker(partial(self._search, self._number, self._query, recall), thread=True)
         self._stand()
 
-    def _search(self, number: int, query: str, within: ConversationFilter, here: bool) -> None:
+    def _search(self, number: int, query: str, recall: partial[list[Recalled]]) -> None:
         """In a thread: answer by words at once, then by meaning too, unless something else is asked since."""
-        recall = partial(self._memory.recall, query, within=within, here=here)
         with self._searching:
             for quick in (True, False) if query.strip() else (True,):
                 if number != self._number:
@@ -178,127 +233,100 @@ class RecallScreen(App["Conversation"]):
                     asked = self._memory.conversations.asked(query)
                     recalled = recall(limit=self._limit, own_first=self._own_first, quick=quick)
                     final = not (quick and query.strip())
-                    answer = ScreenAnswer(number, query, tuple(recalled), asked, final)
+                    answer = Answered(number, query, recalled, asked, final)
                 except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
                     is_ours = isinstance(fault, MemoryFault)
                     words = str(fault) if is_ours else f"unexpected {type(fault).__name__}"
-                    answer = ScreenAnswer(number, query, fault=words)
-                self.post_message(self.Answered(answer))
+                    answer = Answered(number, query, fault=words)
+                self.post_message(answer)
 
     @on(Answered)
-    def _arrived(self, arrived: Answered) -> None:
-        if arrived.answer.number != self._number or not self.query("#results"):
+    def _arrived(self, answer: Answered) -> None:
+        if answer.number != self._number or not self.query("#results"):
             return  # another question was asked since, or the screen is closing
-        chosen = self._chosen.conversation.number if self._answer_is_current and self._chosen else None
-        self._answer = arrived.answer
-        self._shown = None
-        self._list(keep=chosen)
+        keep = self._chosen.conversation.number if self._is_current and self._chosen else None
+        self._answer = answer
+        self._list(keep)
         self._stand()
 
     @property
-    def _answer_is_current(self) -> bool:
-        return self._answer is not None and self._answer.number == self._number
-
-    @property
-    def _recalled(self) -> tuple[Recalled, ...]:
-        return self._answer.recalled if self._answer else ()
+    def _is_current(self) -> bool:
+        return self._answer.number == self._number
 
     @property
     def _chosen(self) -> Recalled | None:
-        place = self._results.highlighted
-        return self._recalled[place] if place is not None and place < len(self._recalled) else None
+        place, recalled = self._results.highlighted, self._answer.recalled
+        return recalled[place] if place is not None and place < len(recalled) else None
 
     # --- showing
 
     @on(Talk.Resized)
     def _redraw(self) -> None:
-        chosen = self._chosen
-        self._shown = None
-        self._list(keep=chosen.conversation.number if chosen else None)
-        self._stand()
+        self._list(self._shown)
 
     def _list(self, keep: int | None) -> None:
+        """Draw all anew; the conversation `keep` stays chosen."""
+        self._shown = None
+        now, width = datetime.now().astimezone(), self._results.size.width - 1
+        asked, recalled = self._answer.asked or self._nothing, self._answer.recalled
+        self._lines = [result(item, asked, width, now, self._styles) for item in recalled]
         self._barred = None
         self._results.clear_options()
-        self._results.add_options([Option(self._line(place)) for place in range(len(self._recalled))])
-        numbers = [item.conversation.number for item in self._recalled]
+        self._results.add_options([Option(_beside(_GUTTER, lines)) for lines in self._lines])
+        numbers = [item.conversation.number for item in recalled]
         self._results.highlighted = (numbers.index(keep) if keep in numbers else 0) if numbers else None
         self._show()
 
-    def _line(self, place: int, *, chosen: bool = False) -> Text:
-        asked = (self._answer and self._answer.asked) or self._nothing
-        width = self._results.size.width - 1
-        now = datetime.now().astimezone()
-        return drawing.result(self._recalled[place], asked, width, now, self._styles, chosen=chosen)
-
-    def _bar(self) -> None:
-        """Mark the chosen result by a bar, which needs no colour to be seen."""
-        place = self._results.highlighted
-        for old, chosen in ((self._barred, False), (place, True)):
-            if old is not None and old < len(self._recalled):
-                self._results.replace_option_prompt_at_index(old, self._line(old, chosen=chosen))
-        self._barred = place
-
     @on(OptionList.OptionHighlighted, "#results")
     def _show(self) -> None:
-        self._bar()
         chosen = self._chosen
+        for place, mark in ((self._barred, _GUTTER), (self._results.highlighted, BAR)):
+            if place is not None and place < len(self._lines):
+                self._results.replace_option_prompt_at_index(place, _beside(mark, self._lines[place]))
+        self._barred = self._results.highlighted
         number = chosen.conversation.number if chosen else None
         if number == self._shown and number is not None:
             return
         self._shown = number
-        if chosen is None:
-            self._talk.clear()
-            self._drawn = None
-        else:
-            self._read(chosen, max(chosen.ordinals[0] if chosen.ordinals else 1, 1))
-        self._command()
-
-    def _read(self, chosen: Recalled, around: int, *, to_end: bool = False) -> None:
-        """Show the messages around one of them, at the first place that was found there."""
-        first = max(around - WINDOW // 2, 1)
-        messages = self._memory.conversations.messages(
-            chosen.conversation, first=first, last=first + WINDOW - 1
-        )
-        asked = (self._answer and self._answer.asked) or self._nothing
-        width = self._talk.scrollable_content_region.width
-        drawn = drawing.conversation(
-            chosen.conversation, messages, asked, chosen.ordinals, width, self.console, self._styles
-        )
-        self._drawn = drawn
-        self._talk.clear()
-        for line in drawn.lines:
-            self._talk.write(line, width=max(width, 1), shrink=False)
-        best = next((row for row, line in enumerate(drawn.lines) if _is_head(line, around)), 0)
-        target = len(drawn.lines) if to_end else max(best - 1, 0) if chosen.ordinals else 0
-        self._talk.scroll_to(y=target, animate=False, immediate=True)
-
-    def _stand(self) -> None:
-        """How many were found, where was looked, and how."""
-        answer = self._answer if self._answer_is_current else None
-        where = (self._folder or "this folder") if self._narrow else "all folders"
-        parts = [where, self._within.agent or "every agent"]
-        if answer is None:
-            parts.insert(0, "searching …")
-        elif answer.fault:
-            parts = [answer.fault]
-        else:
-            kept = bool(self._recalled) or bool(self._memory.conversations.agents())
-            count = len(self._recalled)
-            found = f"{count} conversation{'' if count == 1 else 's'}" + ("" if answer.final else " …")
-            parts.insert(0, found if kept else "no conversations yet: claude-memory import reads them")
-        if self._told:
-            parts, self._told = [self._told], ""  # until something else happens
-        self.query_one("#standing", Static).update(Text(one_line(" · ".join(parts)), no_wrap=True))
-
-    def _command(self) -> None:
-        chosen = self._chosen
         how = self._memory.conversations.resume(chosen.conversation) if chosen else None
         # The command first: a long folder must not push it off the screen.
         line = f"⏎ {shlex.join(how.arguments)} in {how.folder}" if how else ""
-        if chosen and not how:
-            line = f"claude-memory conversation {chosen.conversation.session}"
+        if chosen is None:
+            self._talk.clear()
+            self._rows = {}
+        else:
+            line = line or f"claude-memory conversation {chosen.conversation.session}"
+            self._read(chosen, max(chosen.ordinals[0] if chosen.ordinals else 1, 1))
         self.query_one("#command", Static).update(Text(one_line(line), no_wrap=True, overflow="ellipsis"))
+
+    def _read(self, chosen: Recalled, around: int) -> None:
+        """Show the messages around one of them, which stands on top."""
+        talk, first = chosen.conversation, max(around - WINDOW // 2, 1)
+        messages = self._memory.conversations.messages(talk, first=first, last=first + WINDOW - 1)
+        width, asked = self._talk.scrollable_content_region.width, self._answer.asked or self._nothing
+        lines, self._rows = conversation(
+            talk, messages, asked, chosen.ordinals, width, self.console, self._styles
+        )
+        self._talk.clear()
+        for line in lines:
+            self._talk.write(line, width=max(width, 1), shrink=False)
+        self._scroll(self._rows.get(around, 0) if chosen.ordinals or around > 1 else 0)
+
+    def _scroll(self, row: int) -> None:
+        self._talk.scroll_to(y=max(row - 1, 0), animate=False, immediate=True)
+
+    def _stand(self, told: str = "") -> None:
+        """How many were found, where was looked, and how; or what was done, until something else happens."""
+        where = (self._folder or "this folder") if self._narrow else "all folders"
+        found = "searching …"
+        if self._is_current:
+            told = told or self._answer.fault
+            count = len(self._answer.recalled)
+            found = counted(count, "conversation") + ("" if self._answer.final else " …")
+            if not count and not self._memory.conversations.agents():
+                found = "no conversations yet: claude-memory import reads them"
+        line = told or " · ".join([found, where, self._within.agent or "every agent"])
+        self.query_one("#standing", Static).update(Text(one_line(line), no_wrap=True))
 
     # --- keys
 
@@ -310,9 +338,7 @@ class RecallScreen(App["Conversation"]):
             self.exit(None)
 
     def action_help(self) -> None:
-        """Show all keys."""
-        if not isinstance(self.screen, Help):
-            self.push_screen(Help())
+        self.push_screen(Help())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing but leaving works in the help."""
@@ -321,43 +347,33 @@ class RecallScreen(App["Conversation"]):
         return super().check_action(action, parameters)
 
     def action_choose(self, step: int) -> None:
-        """Another result."""
-        count, place = len(self._recalled), self._results.highlighted
+        count, place = len(self._answer.recalled), self._results.highlighted
         if count:
             self._results.highlighted = min(max((place or 0) + step, 0), count - 1)
 
     def action_page(self, step: int) -> None:
         """Read on, into messages that were not read yet if need be."""
-        log, drawn, chosen = self._talk, self._drawn, self._chosen
-        if drawn is None or chosen is None:
+        log, rows, chosen = self._talk, self._rows, self._chosen
+        if not rows or chosen is None:
             return
-        if step < 0 and log.scroll_y <= 0 and drawn.first > 1:
-            self._read(chosen, drawn.first - WINDOW // 2, to_end=True)
-        elif step > 0 and log.scroll_y >= log.max_scroll_y and drawn.last < chosen.conversation.messages:
-            self._read(chosen, drawn.last + WINDOW // 2)
-            log.scroll_to(y=0, animate=False, immediate=True)
-        else:
-            log.scroll_relative(y=step * max(log.size.height - 2, 1), animate=False)
+        if step > 0 and log.scroll_y >= log.max_scroll_y and max(rows) < chosen.conversation.messages:
+            self._read(chosen, max(rows))
+            return
+        if step < 0 and log.scroll_y <= 0 and min(rows) > 1:
+            self._read(chosen, min(rows))
+        log.scroll_relative(y=step * max(log.size.height - 2, 1), animate=False)
 
     def action_place(self, step: int) -> None:
-        """The next place that was found in this conversation."""
-        drawn = self._drawn
-        if drawn is None or not drawn.found:
-            return
-        here = self._talk.scroll_offset.y + 1
-        rows = [row for row in drawn.found if (row > here if step > 0 else row < here)]
-        if rows:
-            self._talk.scroll_to(
-                y=max((rows[0] if step > 0 else rows[-1]) - 1, 0), animate=False, immediate=True
-            )
+        here, places = self._talk.scroll_offset.y + 1, self._chosen.ordinals if self._chosen else ()
+        found = sorted(row for number, row in self._rows.items() if number in places)
+        if rows := [row for row in found if (row > here if step > 0 else row < here)]:
+            self._scroll(rows[0] if step > 0 else rows[-1])
 
     def action_scope(self) -> None:
-        """This folder, or all."""
         self._narrow = not self._narrow
         self._ask()
 
     def action_agent(self) -> None:
-        """The next agent, then all of them again."""
         names = [None, *self._memory.conversations.agents()]
         at = names.index(self._within.agent) if self._within.agent in names else 0
         self._within = self._within._replace(agent=names[(at + 1) % len(names)])
@@ -368,20 +384,105 @@ class RecallScreen(App["Conversation"]):
         if self._chosen:
             session = one_line(self._chosen.conversation.session)
             self.copy_to_clipboard(session)
-            self._told = f"copied {session}"
-            self._stand()
+            self._stand(f"copied {session}")
 
     def action_type(self) -> None:
-        """Back to the line to type in."""
         self.query_one("#asked", Input).focus()
 
     @on(Input.Submitted, "#asked")
     @on(OptionList.OptionSelected, "#results")
-    def _resume(self) -> None:
-        # What stands on the left may still answer the question before this one.
-        if self._answer_is_current and self._chosen is not None:
+    def action_resume(self) -> None:
+        """End with the chosen conversation; what stands on the left may still answer the question before."""
+        if self._is_current and self._chosen is not None:
             self.exit(self._chosen.conversation)
 
 
-def _is_head(line: Text, ordinal: int) -> bool:
-    return line.plain[2:].startswith(f"{ordinal} ") and line.plain.startswith((drawing.MARK, "  "))
+# --- lines
+
+
+def result(item: Recalled, asked: Wording, width: int, now: datetime, styles: dict[str, str]) -> Text:
+    """One conversation in three lines: title; when, who and where; its best passage."""
+    talk, width = item.conversation, max(width - len(BAR), 1)
+    where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    facts = [times.ago(talk.last, now=now), where, talk.agent]
+    quotes = [one_line(quote.text) for quote in item.quotes]
+    best = next((quote for quote in quotes if quote not in one_line(talk.title)), f"{talk.messages} messages")
+    start, end = next(iter(asked.spans(best)), (0, 0))
+    if end > width - 1:  # begun so late that what was found can be seen
+        best = f"…{best[max(start - width // 4, 0) :]}"
+    lines = [
+        Text(one_line(talk.name), "bold"),
+        Text(" · ".join(one_line(fact) for fact in facts if fact), styles["quiet"]),
+        _marked(best, asked, styles),
+    ]
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return Text("\n").join(lines)
+
+
+def _beside(mark: str, lines: Text) -> Text:
+    return Text("\n").join(Text.assemble((mark, "bold"), line) for line in lines.split("\n"))
+
+
+def conversation(
+    talk: Conversation,
+    messages: Sequence[Message],
+    asked: Wording,
+    places: Collection[int],
+    width: int,
+    console: Console,
+    styles: dict[str, str],
+) -> tuple[list[Text], dict[int, int]]:
+    """Messages one below the other, and the row of each; those at `places` are marked and opened there."""
+    width, quiet, rows = max(width, 20), styles["quiet"], dict[int, int]()
+    branch = f" on {talk.branch}" if talk.branch else ""
+    facts = [f"{talk.cwd}{branch}", f"{talk.agent} {talk.session}"]
+    facts += [f"goes on from {talk.continues}"] if talk.continues else []
+    lines = [Text(one_line(talk.name), "bold"), *(Text(one_line(fact), quiet) for fact in facts)]
+    for message in messages:
+        at_hand = message.ordinal in places
+        name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
+        style = styles.get("failed" if message.failed else message.role, "bold")
+        head = Text.assemble((MARK if at_hand else _GUTTER, "bold"), (f"{message.ordinal} ", quiet))
+        head.append(name, style).append(f"  {times.minute(message.at)}", quiet)
+        rows[message.ordinal] = len(lines) + 1
+        lines += [Text(""), head]
+        for said in _excerpt(message, asked, at_hand):
+            hit = at_hand and _holds(asked, said)
+            text = _marked(said, asked, styles) if at_hand else Text(said)
+            for wrapped in text.wrap(console, width - len(_GUTTER), tab_size=4) or [Text("")]:
+                lines.append(Text.assemble((MARK if hit else _GUTTER, "bold"), wrapped))
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return lines, rows
+
+
+def _marked(line: str, asked: Wording, styles: dict[str, str]) -> Text:
+    """The line with what the question asks for standing out."""
+    text = Text(line)
+    for start, end in asked.spans(line):
+        text.stylize(styles["found"], start, end)
+    return text
+
+
+def _holds(asked: Wording, line: str) -> bool:
+    """Whether a line alone tells what was asked: the phrase, or the most telling of its words."""
+    there = {asked.meant.get(line[start:end].lower(), "") for start, end in asked.spans(line)}
+    told = sum(asked.weights.get(word, 0.0) for word in there)
+    return asked.holds_phrase(line) or told * 2 > sum(asked.weights.values())
+
+
+def _excerpt(message: Message, asked: Wording, at_hand: bool) -> Iterator[str]:
+    """A message's lines, long ones cut to what can be read; around what was found, if something was."""
+    lines = [clean(line)[:_LINE_CHARACTERS].rstrip() for line in message.text.splitlines()]
+    most = _LINES.get(message.role, _TOOL_LINES)
+    begin = 0
+    if at_hand and len(lines) > most:
+        held = (number for number, line in enumerate(lines) if _holds(asked, line))
+        found = (number for number, line in enumerate(lines) if asked.spans(line))
+        begin = max(next(held, next(found, 0)) - _AROUND, 0)
+    if begin:
+        yield f"[… {begin} lines]"
+    yield from lines[begin : begin + most]
+    if len(lines) > begin + most:
+        yield f"[… {len(lines) - begin - most} more lines]"
