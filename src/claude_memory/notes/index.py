@@ -109,8 +109,6 @@ class Synced:
 
 
 class _File(NamedTuple):
-    """What is known of one indexed file."""
-
     modified: int
     size: int
     hash: str
@@ -191,7 +189,6 @@ class _Run:
         return self.done
 
     def look(self, source: FileSource, path: Path) -> None:
-        """Read a file that is new or changed."""
         known = self.known.get(str(path))
         try:
             status = path.lstat()

@@ -166,7 +166,6 @@ class Journal:
         return [sessions.from_json(parts) for *_, parts in self.store.archive.exchanges(conversation.number)]
 
     def _documents(self, work: Conversation | Event) -> ProjectDocuments:
-        """The documents of the project that somebody worked on in a folder."""
         root = root_of(work.cwd) if work.cwd else self.home
         return ProjectDocuments(project_files(self.home, work.project, root), self.home)
 
@@ -358,7 +357,6 @@ def _window(model: str, settings: Settings) -> int:
 
 
 def condensed(exchanges: Sequence[Exchange]) -> list[str]:
-    """The last exchanges, as lines: asked and answered."""
     lines = []
     for exchange in exchanges[-CONDENSED_EXCHANGES:]:
         for request in exchange.asked:

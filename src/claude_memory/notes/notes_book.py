@@ -56,7 +56,6 @@ class NotesBook:
 
     @property
     def files(self) -> ProjectFiles:
-        """Where the project's files stand."""
         return project_files(self.home, self.project.id, self.root)
 
     @property
@@ -140,31 +139,22 @@ class NotesBook:
         return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)
 
     def add_session(
-        self,
-        text: str,
-        *,
-        title: str = "",
-        decisions: Sequence[str] = (),
-        artifacts: Sequence[str] = (),
-        open_threads: Sequence[str] = (),
+        self, text: str, *, title: str = "", **lists: Sequence[str]
     ) -> tuple[Path, person_files.SessionLine]:
-        """Add a line to today's session log."""
+        """Add a line to today's session log; `lists` are decisions, artifacts and open threads."""
         now, summary = datetime.now().astimezone(), one_line(clean(text))
         line = person_files.SessionLine(
             date=f"{now:%Y-%m-%d}",
             session=clean(title) if title else summary[:80],
             time=f"{now:%H:%M}",
             summary=summary,
-            decisions=tuple(map(clean, decisions)),
-            artifacts=tuple(map(clean, artifacts)),
-            open_threads=tuple(map(clean, open_threads)),
             project=self.project.id,
             session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
+            **{name: tuple(map(clean, texts)) for name, texts in lists.items()},  # type: ignore[arg-type]
         )
         return self._written(person_files.append_session(self.home, line)), line
 
     def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Piece]:
-        """Write down a pattern, a reflection or an idea."""
         home, now = self.home, datetime.now().astimezone()
         made = person_files.add_reflection(
             home, type_, clean(text), project=self.project.id, by_agent=by_agent, now=now
@@ -172,7 +162,6 @@ class NotesBook:
         return self._written(home / person_files.REFLECTIONS), made
 
     def add_lesson(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
-        """Add a lesson to tasks/lessons.md."""
         content = clean(text)
         if not content.strip():
             raise InvalidInput("a lesson needs a text")
@@ -186,11 +175,9 @@ class NotesBook:
         return self._written(self.files.memory), what, reason
 
     def buffer(self) -> Lines:
-        """What stands in the working buffer."""
         return read_lines(self.files.buffer)
 
     def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
-        """Add an entry to the working buffer."""
         content = one_line(clean(text))
         session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
         entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
@@ -208,7 +195,6 @@ class NotesBook:
         return self.documents.propose(since=_today() - timedelta(days=days - 1))
 
     def apply(self, proposal: Proposal) -> None:
-        """Add what was proposed to MEMORY.md."""
         self.documents.apply(proposal)
         self._written(self.files.memory)
 
@@ -232,7 +218,6 @@ class NotesBook:
         return self._written(path)
 
     def knowledge(self) -> list[KnowledgeFolder]:
-        """The folders of the knowledge base."""
         known = index.FileIndex(self.home, self.settings.store).known
         rows = []
         for folder in self.knowledge_folders():
@@ -269,7 +254,6 @@ def _of_project(base: Path, project: ProjectId, trust: Trust, root: Path) -> Fil
 
 
 def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
-    """A folder of notes that the person keeps for everything they do."""
     return FileSource(
         notes_in(folder),
         project,

@@ -86,7 +86,6 @@ _LISTS, _OPTIONAL = _RECORD[4:7], _RECORD[7:]
 
 
 def session_log(home: Path, day: str) -> Path:
-    """The session log of one day."""
     return home / "sessions" / f"{day}.jsonl"
 
 
@@ -96,7 +95,6 @@ def session_logs(home: Path) -> list[Path]:
 
 
 def append_session(home: Path, line: SessionLine) -> Path:
-    """Add a session's line to the file of its day."""
     path = session_log(home, line.date)
     edit(path, lambda text: with_line(text, json_line(line.record())), home=home)
     return path
@@ -175,21 +173,14 @@ def of_session_log(lines: Lines) -> list[Piece]:
     return pieces
 
 
-def _text(value: Mapping[str, Any], *keys: str) -> str:
-    """The first of these fields that holds a text."""
-    return next((text for key in keys if isinstance(text := value.get(key), str) and text), "")
+def _text(value: Mapping[str, Any], key: str) -> str:
+    return text if isinstance(text := value.get(key), str) else ""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """People and agents write a list, a text, or objects with their reason."""
-    texts = []
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, dict):
-            what, why = _text(item, "decision", "what", "text"), _text(item, "why", "rationale")
-            texts.append(f"{what} (why: {why})" if what and why else what or why)
-        elif isinstance(item, str):
-            texts.append(item)
-    return tuple(filter(None, texts))
+    """People and agents write a list or a text; what else stands there is told as it is."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(item if isinstance(item, str) else json.dumps(item) for item in items if item)
 
 
 # --- reflections: patterns, insights and ideas; a person's go with them, an agent's stay in their project
@@ -210,7 +201,6 @@ def _reflection(value: Mapping[str, Any], line: int) -> Piece:
 
 
 def reflections(home: Path) -> list[Piece]:
-    """All of them, oldest first."""
     return of_reflections(read_lines(home / REFLECTIONS))
 
 
@@ -222,7 +212,6 @@ def memory_of_reflection(home: Path, item: Piece) -> MemoryId:
 def add_reflection(
     home: Path, type_: str, content: str, *, project: str, now: datetime, by_agent: bool = False
 ) -> Piece:
-    """Write one down."""
     if type_ not in KINDS:
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(KINDS)}")
     if not content.strip():

@@ -54,7 +54,6 @@ class ProjectFiles(NamedTuple):
         return self.base / LESSONS
 
     def daily(self, day: date) -> Path:
-        """The log of one day."""
         return self.base / "memory" / f"{day:%Y-%m-%d}.md"
 
     @property
@@ -89,7 +88,6 @@ def files_under(base: Path) -> list[Path]:
 
 
 def project_files(home: Path, project_id: str, root: Path) -> ProjectFiles:
-    """The files of the project at `root`."""
     kept = home / "projects" / project_id
     own = root / FOLDER
     if own.is_symlink() or not own.is_dir():

@@ -81,7 +81,6 @@ class ProjectDocuments(NamedTuple):
         return self.rewrite(target, lambda text: _with_block(text, target, name, lines))
 
     def path_of(self, block: str) -> Path:
-        """The file that a block stands in."""
         return self.files.base / next(file for file, names in blocks.IN_FILES.items() if block in names)
 
     def set_list(self, name: str, items: Sequence[str]) -> bool:
@@ -189,7 +188,6 @@ def cells_of(line: str) -> tuple[str, str, str] | None:
 
 
 def row_of(day: date, *cells: str) -> str:
-    """A row of a table of decisions."""
     return " | ".join([f"| {day:%Y-%m-%d}", *(one_line(cell).replace("|", "\\|") for cell in cells)]) + " |"
 
 

@@ -173,7 +173,6 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text as one line of a list."""
     return " ".join(text.split())
 
 

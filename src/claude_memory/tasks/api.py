@@ -20,18 +20,7 @@ from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import documents, model
-from claude_memory.tasks.model import (
-    Entry,
-    Part,
-    Phase,
-    Problem,
-    Session,
-    TaskFile,
-    TaskRecord,
-    TaskStatus,
-    TaskSummary,
-    Version,
-)
+from claude_memory.tasks.model import Entry, Part, Problem, Session, TaskRecord, TaskStatus, TaskSummary
 from claude_memory.tasks.session_files import SessionManager, changing, read_session
 from claude_memory.tasks.storage import Storage, storage_for
 
@@ -67,7 +56,6 @@ class MemoryAPI:
 
     @property
     def context_manager(self) -> ContextKeeper:
-        """What is known about the project."""
         from claude_memory.tasks.project_context import ContextKeeper
 
         return ContextKeeper(self.storage)
@@ -113,11 +101,10 @@ class MemoryAPI:
         return self.create_scratchpad(task, text, session=session, by=f"restored by {self.by}")
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
-        """The scratchpad's text."""
         document = self._document(self._find(task, session), Part.SCRATCHPAD)
         return document.text if document else None
 
-    def scratchpad_history(self, task: str, *, session: str | None = None) -> list[Version]:
+    def scratchpad_history(self, task: str, *, session: str | None = None) -> list[model.Version]:
         """Earlier texts of the scratchpad, oldest first; they stand even where it was removed itself."""
         record = self._find(task, session)
         begun = Part.SCRATCHPAD in record.files
@@ -407,7 +394,7 @@ class WorkflowEnforcer:
     def __init__(self, memory_manager: MemoryAPI) -> None:
         self._tasks = memory_manager
 
-    def get_current_phase(self, task: str) -> Phase:
+    def get_current_phase(self, task: str) -> model.Phase:
         """`discovery`, `planning` or `execution`; a task that does not exist yet is in discovery."""
         return model.phase_of(self._tasks.parts(task))
 
@@ -435,7 +422,7 @@ def _listing(folder: Path) -> dict[str, os.stat_result]:
 
 def _summary(record: TaskRecord, listing: dict[str, os.stat_result]) -> TaskSummary | None:
     present = tuple(
-        TaskFile(part, record.path(part), status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+        model.TaskFile(part, record.path(part), status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
         for part in Part
         if (status := listing.get(record.files.get(part, "")))
     )

@@ -267,7 +267,6 @@ def beside(document: Path, folder: str) -> Path:
 
 
 def read_end(document: Path) -> tuple[int, str] | None:
-    """The number and seal last written to a document, if known."""
     try:
         number, seal = beside(document, ".heads").read_text("ascii").split()
         return int(number), seal
@@ -287,7 +286,6 @@ def write_end(document: Path, tail: Tail) -> None:
 
 
 def keep_version(scratchpad: Path) -> Path:
-    """Copy the present text to the history, under the next number."""
     target = beside(scratchpad, ".history") / f"{max(_versions(scratchpad), default=0) + 1:04}.md"
     write(target, read_if_there(scratchpad))
     written = scratchpad.stat().st_mtime_ns

@@ -181,7 +181,6 @@ def objection(task: str, step: Part, present: Collection[Part]) -> str | None:
 
 
 def next_step(task: str, present: Collection[Part]) -> str:
-    """The command that carries a task on."""
     if Part.PLAN in present or Part.PROGRESS in present:
         return f'claude-memory append "{task}" "..."'
     return f'claude-memory plan "{task}" --from-scratchpad'
@@ -233,7 +232,6 @@ def fold(text: str) -> str:
 
 
 def digest(name: str) -> str:
-    """A short hash of the exact name."""
     return hashlib.sha256(name.encode("utf-8")).hexdigest()[:8]
 
 

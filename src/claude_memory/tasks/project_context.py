@@ -49,7 +49,6 @@ class ProjectContext:
     detected_at: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As the file holds it."""
         return {"format": 1, **asdict(self)}
 
     def lines(self) -> list[str]:
@@ -116,13 +115,11 @@ class ContextKeeper:
 
 @cache
 def described() -> Mapping[str, Any]:
-    """The ecosystems and what to look for."""
     rules: Mapping[str, Any] = json.loads(Path(__file__).with_name("ecosystems.json").read_bytes())
     return rules
 
 
 def detect(root: Path) -> ProjectContext:
-    """Look at a project's files."""
     rules, tree = described(), Tree(root)
     met = list(_ecosystems(tree))
     tops = [each for each in met if not each.folder]

@@ -53,7 +53,6 @@ class SessionManager:
         self._chosen = session
 
     def list_sessions(self) -> list[Session]:
-        """All sessions, newest first."""
         merged: dict[str, Session] = {}
         for piece in self.pieces():
             first = merged.setdefault(piece.session_id, piece)
@@ -118,7 +117,6 @@ class SessionManager:
         return next(filter(None, map(os.environ.get, ENVIRONMENT)), None)
 
     def start_session(self, name: str = "", *, session_id: str | None = None) -> Session:
-        """Begin a session."""
         session_id = model.checked(session_id or f"{secrets.token_hex(3)}-{secrets.token_hex(3)}", "session")
         if self._folder(session_id) is not None:
             raise Conflict(f"session {session_id} exists already; `session switch {session_id}` goes to it")
@@ -258,7 +256,6 @@ def _documents(folder: Path, known: Collection[str] = ()) -> Iterator[tuple[Path
 
 
 def _last_change(session: Session) -> float:
-    """When a session's documents were last written."""
     entries = [*documents.listing(session.folder), *documents.listing(session.folder / "tasks")]
     written = (e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False))
     return max(session.created_at.timestamp(), *written)

@@ -45,7 +45,6 @@ class Storage:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Every folder that holds sessions of the project."""
         return (self.folder, *self.also)
 
     @property
@@ -61,11 +60,9 @@ class Storage:
         return path
 
     def ensure(self) -> Path:
-        """The folder, made if need be."""
         return files.private_folder(self.inside(self.folder))
 
     def lock(self, name: str, folder: Path | None = None) -> AbstractContextManager[None]:
-        """Hold a lock of the project, or of a session's folder."""
         return held(self.inside((folder or self.ensure()) / ".locks" / name))
 
     def write(self, path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
@@ -90,7 +87,6 @@ class Storage:
     # --- the copy
 
     def copy_of(self, path: Path) -> Path | None:
-        """Where a file of the project's own folder is copied to."""
         if self.mirror is None or not path.is_relative_to(self.folder):
             return None
         return self.mirror / path.relative_to(self.folder)

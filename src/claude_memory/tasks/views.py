@@ -10,6 +10,7 @@ import contextlib
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -94,8 +95,14 @@ def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[
         raise InvalidInput(f"unknown format {kind!r}: json, md, html are known")
     status = tasks.get_task_status(task, session=session)
     owner = status.session_id
-    texts = {file.part: documents.read(file.path).entries for file in status.files}
-    plan = texts.get(Part.PLAN, [])
+    entries = {
+        file.part: [
+            {**asdict(entry), "time": stamp(entry.time) if entry.time else None, "marks": list(entry.marks)}
+            for entry in documents.read(file.path).entries
+        ]
+        for file in status.files
+    }
+    plan = entries.get(Part.PLAN, [])
     return forms[kind](
         {
             "task": status.name,
@@ -109,30 +116,22 @@ def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[
                 {"number": version.number, "saved": stamp(version.saved_at), "by": version.by}
                 for version in tasks.scratchpad_history(task, session=owner)
             ],
-            "plan": plan[0].text if plan else None,
-            "amendments": [_entry(entry) for entry in plan[1:]],
-            "progress": [_entry(entry) for entry in texts.get(Part.PROGRESS, [])],
+            "plan": plan[0]["text"] if plan else None,
+            "amendments": plan[1:],
+            "progress": entries.get(Part.PROGRESS, []),
             "problems": [str(problem) for problem in status.problems],
         }
     )
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "time": stamp(entry.time) if entry.time else None,
-        "by": entry.by,
-        "marks": list(entry.marks),
-        "text": entry.text,
-    }
-
-
 def _markdown(data: dict[str, Any]) -> str:
-    about = f"Phase: {data['phase']} · session {data['session']} · {data['updated']}"
-    lines = [f"# {data['task']}", "", about]
+    lines = [
+        f"# {data['task']}",
+        "",
+        f"Phase: {data['phase']} · session {data['session']} · {data['updated']}",
+    ]
     lines += [f"\n> **Problem:** {problem}" for problem in data["problems"]]
-    for title, text in _parts(data):
-        lines += ["", f"## {title}", "", text]
+    lines += [f"\n## {title}\n\n{text}" for title, text in _parts(data)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -173,28 +172,23 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMem
 
 def _of_file(storage: Storage, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
     own, document = storage.own_texts(file.path), documents.read(storage.inside(file.path))
-    session, part = task.session_id, file.part
-    entries = document.entries
-    if part is Part.SCRATCHPAD:
-        entries = [Entry(0, document.text.rstrip("\n"), task.created_at, document.fields.get("by", ""))]
+    entries, part = document.entries, file.part.value
+    if file.part is Part.SCRATCHPAD:
+        entries = [Entry(0, document.text, task.created_at, document.fields.get("by", ""))]
     for entry in entries:
-        number = f" {entry.number}" if part is Part.PROGRESS else ""
+        trust = Trust.USER if is_person(entry.by) else Trust.AGENT
+        if own is not None and digest(entry.text) not in own:
+            trust = Trust.IMPORTED  # it came with a clone, whatever name it is signed with
+        number = f" {entry.number}" if file.part is Part.PROGRESS else ""
         yield NewMemory(
-            origin=f"task\n{session}\n{task.name}\n{part}\n{entry.number}",
+            origin=f"task\n{task.session_id}\n{task.name}\n{part}\n{entry.number}",
             title=f"{task.name}: {part}{number}",
             body=entry.text,
             kind=Kind.NOTE,
             task=task.name,
-            session=session,
+            session=task.session_id,
             files=tuple(dict.fromkeys(_FILE.findall(entry.text)))[:20],
             created_at=entry.time or task.created_at,
-            trust=_trust(entry, own),
-            provenance={"source": "task", "part": part.value, "by": entry.by},
+            trust=trust,
+            provenance={"source": "task", "part": part, "by": entry.by},
         )
-
-
-def _trust(entry: Entry, own: frozenset[str] | None) -> Trust:
-    """A text that was not written on this machine came with a clone, whatever name it is signed with."""
-    if own is not None and digest(entry.text) not in own:
-        return Trust.IMPORTED
-    return Trust.USER if is_person(entry.by) else Trust.AGENT
