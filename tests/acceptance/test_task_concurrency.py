@@ -172,7 +172,7 @@ def test_a_clean_up_among_writers_loses_nothing(tmp_path: Path) -> None:
         time.sleep(0.01)
     manager = SessionManager(storage, session="another")
     now = datetime.now(UTC) + timedelta(minutes=1)  # they go on writing: what they touch now is old by then
-    [archived] = manager.clean_up(manager.plan_cleanup(0, now=now), now=now).archives
+    [archived] = manager.archive(manager.untouched(0, now=now), now=now)
     for process in running:
         process.kill()
         process.wait()

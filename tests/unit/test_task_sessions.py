@@ -15,7 +15,6 @@ import pytest
 
 from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.platform import locks
 from claude_memory.platform.project import prepare
 from claude_memory.tasks import storage
 
@@ -265,7 +264,6 @@ def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Pat
     assert ready.wait(30)
     with pytest.raises(Conflict, match="another process holds"), storage.held(path, wait_seconds=0.05):
         pass
-    assert not locks.drop_if_free(path)
     end.set()
     with storage.held(path, wait_seconds=20):
         pass
@@ -289,8 +287,7 @@ def test_a_removed_lock_file_does_not_let_two_in(tmp_path: Path) -> None:
     path = tmp_path / "task.lock"
     with storage.held(path):
         pass
-    assert locks.drop_if_free(path)
-    assert not path.exists()
+    path.unlink()
     with storage.held(path, wait_seconds=1):
         assert path.exists()
 
@@ -326,32 +323,20 @@ def test_old_sessions_go_to_an_archive_and_the_current_one_stays(project: Path) 
         aged(project / ".claude-memories" / "sessions" / name, 40)
     now = datetime.now(UTC)
     manager = api.session_manager
-    planned = manager.plan_cleanup(30, now=now)
-    assert [session.session_id for session in planned.sessions] == ["old"]
+    planned = manager.untouched(30, now=now)
+    assert [session.session_id for session in planned] == ["old"]
     assert (project / ".claude-memories" / "sessions" / "old").is_dir()
-    done = manager.clean_up(planned, now=now)
+    [archived] = manager.archive(planned, now=now)
     assert {session.session_id for session in manager.list_sessions()} == {"fresh", "current"}
-    with zipfile.ZipFile(done.archives[0]) as archive:
+    with zipfile.ZipFile(archived) as archive:
         assert archive.testzip() is None
         assert "old/tasks/old-task-old-plan.md" in archive.namelist()
     assert api.lost_files() == []
 
 
-def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
-    api = MemoryAPI(project=project, session="s1")
-    api.append_progress("task", "x")
-    folder = api.session_manager.get_current_session().folder / ".locks"
-    old = (datetime.now(UTC) - timedelta(days=3)).timestamp()
-    now = datetime.now(UTC)
-    for path in folder.iterdir():
-        os.utime(path, (old, old))
-    planned = api.session_manager.plan_cleanup(1, now=now)
-    with storage.held(folder / "session.lock"):
-        done = api.session_manager.clean_up(planned, now=now)
-    assert [path.name for path in done.lock_files] == ["task-task.lock"]
-    assert (folder / "session.lock").exists()
+def test_no_session_is_untouched_for_a_negative_time(project: Path) -> None:
     with pytest.raises(InvalidInput, match="negative"):
-        api.session_manager.plan_cleanup(-1, now=now)
+        SessionManager(project=project).untouched(-1, now=datetime.now(UTC))
 
 
 @pytest.mark.parametrize("own_folder", [True, False])
@@ -365,7 +350,7 @@ def test_an_archived_session_comes_back_as_it_was(project: Path, *, own_folder: 
     manager = api.session_manager
     before = contents(manager.get_session("old-1").folder)
     later = datetime.now(UTC) + timedelta(days=40)
-    [archive] = manager.clean_up(manager.plan_cleanup(30, now=later), now=later).archives
+    [archive] = manager.archive(manager.untouched(30, now=later), now=later)
     back = manager.restore_session("old")
     assert (back.session_id, set(back.tasks)) == ("old-1", {"old-1-task"})
     assert contents(back.folder) == before

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.platform import files, locks
+from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import documents, model
 from claude_memory.tasks.model import Part, Session, TaskRecord
@@ -25,15 +25,6 @@ from claude_memory.text.quotation import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
 _DEFAULT = "current-session"
-
-
-@dataclass(frozen=True, slots=True)
-class Cleanup:
-    """What is to be cleaned, or was."""
-
-    sessions: tuple[Session, ...]
-    lock_files: tuple[Path, ...]
-    archives: tuple[Path, ...] = ()
 
 
 class SessionManager:
@@ -142,27 +133,19 @@ class SessionManager:
         options = (folder / "sessions" / name for folder in self.storage.folders)
         return next((self.storage.inside(path) for path in options if path.is_dir()), None)
 
-    # --- old sessions leave the folder for an archive; lock files nobody holds are removed
+    # --- old sessions leave the folder for an archive
 
-    def plan_cleanup(self, days: int, *, now: datetime) -> Cleanup:
-        """What `clean_up` would do: sessions untouched for that long, but never the current one."""
+    def untouched(self, days: int, *, now: datetime) -> list[Session]:
+        """Sessions that nobody wrote to for that long, but never the current one."""
         if days < 0:
             raise InvalidInput("--days cannot be negative")
         current, before = self.current_id(), (now - timedelta(days=days)).timestamp()
-        present = self.pieces()
-        old = (session for session in present if session.session_id != current)
-        every = [entry for session in present for entry in documents.listing(session.folder / ".locks")]
-        stale = (entry for entry in every if entry.stat(follow_symlinks=False).st_mtime < before)
-        return Cleanup(
-            tuple(session for session in old if _last_change(session) < before),
-            tuple(Path(entry.path) for entry in stale),
-        )
+        others = (session for session in self.pieces() if session.session_id != current)
+        return [session for session in others if _last_change(session) < before]
 
-    def clean_up(self, planned: Cleanup, *, now: datetime) -> Cleanup:
-        """Archive the sessions, then remove them; remove the lock files that are free."""
-        dropped = tuple(path for path in planned.lock_files if locks.drop_if_free(path))
-        archives = tuple(_archived(self.storage, session, now) for session in planned.sessions)
-        return Cleanup(planned.sessions, dropped, archives)
+    def archive(self, sessions: Sequence[Session], *, now: datetime) -> list[Path]:
+        """Pack each session into an archive, then remove it; returns the archives."""
+        return [_archived(self.storage, session, now) for session in sessions]
 
     def restore_session(self, named: str) -> Session:
         """Bring an archived session back to where it stood; its archive goes once all of it is there."""

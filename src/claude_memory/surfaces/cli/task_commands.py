@@ -183,25 +183,20 @@ def cleanup(
     dry_run: bool = Shared.DRY_RUN,
     yes: bool = Shared.YES,
 ) -> Result:
-    """Archive old sessions and remove idle lock files; the current session stays."""
+    """Archive old sessions; the current session stays."""
     manager, now = memory.tasks.session_manager, datetime.now(UTC)
-    done = manager.plan_cleanup(days, now=now)
-    count = counted(len(done.sessions), "session")
-    if not dry_run:
-        if done.sessions:
-            unasked = f"{count} would be archived: repeat it with --yes, or see which with --dry-run"
-            question = f"Archive {count} untouched for {counted(days, 'day')}?"
-            output.confirm(question, yes=yes, unasked=unasked)
-        done = manager.clean_up(done, now=now)
-    ids, locks = [session.session_id for session in done.sessions], len(done.lock_files)
-    verb = "would archive" if dry_run else "archived"
-    lines = [f"{verb} session {id_}" for id_ in ids] + [dim(f"archive {path}") for path in done.archives]
-    notes = [
-        f"{count} and {counted(locks, 'idle lock file')} {'to clean' if dry_run else 'cleaned'}",
-        f"back with: claude-memory session restore {ids[0]}" if done.archives else "",
-    ]
-    document = {"dry_run": dry_run, "sessions": ids, "archives": done.archives, "lock_files": locks}
-    return Result(document, lines, notes)
+    old, archives = manager.untouched(days, now=now), []
+    count = counted(len(old), "session")
+    if old and not dry_run:
+        unasked = f"{count} would be archived: repeat it with --yes, or see which with --dry-run"
+        question = f"Archive {count} untouched for {counted(days, 'day')}?"
+        output.confirm(question, yes=yes, unasked=unasked)
+        archives = manager.archive(old, now=now)
+    ids, verb = [session.session_id for session in old], "would archive" if dry_run else "archived"
+    lines = [f"{verb} session {id_}" for id_ in ids] + [dim(f"archive {path}") for path in archives]
+    back = f"back with: claude-memory session restore {ids[0]}" if archives else ""
+    notes = [f"{count} {'to archive' if dry_run else 'archived'}", back]
+    return Result({"dry_run": dry_run, "sessions": ids, "archives": archives}, lines, notes)
 
 
 def project_info(memory: Memory) -> Result:
