@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from claude_memory.store.model import (
 )
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.backend import StorePart
-from claude_memory.store.sql.rows import kept, to_json, unpacked
+from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
@@ -49,25 +49,22 @@ _EVENT_CONDITIONS = {
     "ids": "e.id IN (SELECT value FROM json_each(:ids))",
 }
 _MESSAGES = """SELECT m.number, m.conversation, m.ordinal, m.role, m.at, m.body, m.tool, m.call, m.failed,
-    m.event, m.speaker, m.manner, m.branch FROM messages m"""
-_COLUMNS = """c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
+    m.event, m.speaker, m.manner, m.branch FROM messages m WHERE """
+_COLUMNS = """SELECT c.number, c.session, c.agent, p.id, c.cwd, c.branch, c.first_at, c.last_at,
     c.messages, c.title, c.parent, coalesce((SELECT o.session FROM conversations o
     WHERE o.number = c.continues), ''), c.path, c.distilled, c.imported"""
-_TABLES = "FROM conversations c JOIN projects p ON p.number = c.project"
-_CONVERSATIONS = f"SELECT {_COLUMNS} {_TABLES}"
+_TABLES = "FROM conversations c JOIN projects p ON p.number = c.project WHERE "
+_CONVERSATIONS = f"{_COLUMNS} {_TABLES}"
+_NEWEST_FIRST = "ORDER BY c.last_at DESC, c.number DESC"
 _IN_SCOPE = "(:projects IS NULL OR p.id IN (SELECT value FROM json_each(:projects)))"
 # By agent, and in the folder itself or one below it, as either kind of system writes it.
 _WITHIN = """(:agent IS NULL OR c.agent = :agent) AND (:folder = '' OR c.cwd = :folder
     OR substr(c.cwd, 1, length(:folder) + 1) IN (:folder || '/', :folder || :backslash))"""
-_FITTING = f"""{_CONVERSATIONS} WHERE {_IN_SCOPE} AND {_WITHIN}
+_FITTING = f"""{_CONVERSATIONS} {_IN_SCOPE} AND {_WITHIN}
       AND (:prefix = '' OR (c.session >= :prefix AND c.session < :beyond))
       AND (:since IS NULL OR c.last_at >= :since) AND (:until IS NULL OR c.first_at <= :until)
-    ORDER BY c.last_at DESC, c.number DESC LIMIT :limit"""
-_BY_SESSIONS = f"""{_CONVERSATIONS} WHERE c.session IN (SELECT value FROM json_each(:sessions))
-      AND {_IN_SCOPE} ORDER BY c.last_at DESC, c.number DESC"""
-_RECORDS = f"""SELECT {_COLUMNS}, c.record {_TABLES} WHERE c.record IS NOT NULL AND {_IN_SCOPE}
-    ORDER BY c.last_at DESC LIMIT :limit"""
-_UNASKED = f"""{_CONVERSATIONS} WHERE c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
+    {_NEWEST_FIRST} LIMIT :limit"""
+_UNASKED = f"""{_CONVERSATIONS} c.asked < c.messages AND c.distilled >= c.messages AND c.parent = ''
     AND c.last_at < ? AND NOT c.imported ORDER BY c.last_at DESC LIMIT ?"""
 _UNDERSTOOD = """UPDATE conversations SET distilled = max(distilled, :through),
     record = coalesce(:record, record), title = coalesce(nullif(:title, ''), title) WHERE number = :of"""
@@ -77,24 +74,22 @@ _SESSION_IDS = """SELECT id FROM (
       AND (:projects IS NULL OR s.project IN (
           SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(:projects))))
     GROUP BY id ORDER BY id LIMIT 20"""
-_RANGE = f"""{_MESSAGES} WHERE m.conversation = :of AND m.ordinal >= :first
-    AND (:last IS NULL OR m.ordinal <= :last) AND (NOT :failed OR m.failed) ORDER BY m.ordinal"""
 _HOLDING = f"""SELECT m.number FROM {{tables}}
     JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project
     WHERE {{condition}} AND {_IN_SCOPE} AND {_WITHIN}
       AND (:roles = '[]' OR m.role IN (SELECT value FROM json_each(:roles))) AND (NOT :failed OR m.failed)
       AND (:since IS NULL OR m.at >= :since) AND (:until IS NULL OR m.at <= :until)
     ORDER BY {{number}} DESC LIMIT :limit"""
-_EXCHANGE_AT = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
-    JOIN memories m ON m.number = e.memory
-    WHERE e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"""
+# Without those that an erasure emptied.
+_EXCHANGES = """SELECT m.id, e.conversation, e.first, e.last, e.record FROM exchanges e
+    JOIN memories m ON m.number = e.memory WHERE e.record <> '{}' AND """
+_AT = "e.conversation = ? AND e.first <= ? AND m.status <> 'forgotten' ORDER BY e.first DESC LIMIT 1"
 _REPORTED = "kind IN ('compaction_start', 'compaction')"
 _WAITING_COMPACTIONS = f"""SELECT w.session, e.id FROM (SELECT s.id AS session, max(e.number) AS latest
         FROM events e JOIN sessions s ON s.number = e.session WHERE e.{_REPORTED} GROUP BY s.id) w
     JOIN events e ON e.number = w.latest LEFT JOIN summed_up u ON u.session = w.session
     WHERE u.report IS DISTINCT FROM e.id ORDER BY w.latest DESC LIMIT ?"""
-_REPORTS = f"""{rows.EVENTS}
-    WHERE e.session IN (SELECT number FROM sessions WHERE id = ?) AND e.{_REPORTED}
+_REPORTS = f"""{rows.EVENTS} WHERE e.session IN (SELECT number FROM sessions WHERE id = ?) AND e.{_REPORTED}
     ORDER BY e.timestamp, e.number"""
 
 
@@ -129,12 +124,12 @@ class Archive(StorePart):
         if scope.projects is not None and len(scope.projects) == 1:
             # Equality where it can be: then the index gives the order, and only `limit` rows are read.
             conditions = {**conditions, "projects": conditions["projects"].replace(" IN ", " = ", 1)}
-        projects = None if scope.projects is None else to_json(scope.projects)
-        condition, values = rows.restricted(conditions, {**filter_._asdict(), "projects": projects})
+        condition, values = rows.restricted(conditions, {**filter_._asdict(), "projects": _projects(scope)})
         order = "DESC" if newest_first else "ASC"
-        statement = f"""{rows.EVENTS} WHERE {condition}
-            ORDER BY e.timestamp {order}, e.number {order} LIMIT :limit"""
-        return [rows.read(Event, row) for row in self._read(statement, {**values, "limit": limit})]
+        statement = (
+            f"{rows.EVENTS} WHERE {condition} ORDER BY e.timestamp {order}, e.number {order} LIMIT :limit"
+        )
+        return self._values(Event, statement, {**values, "limit": limit})
 
     def prune(self, events_before: datetime | None) -> int:
         """Retention: drop old events; and bring erasures to their end that a reader held up."""
@@ -167,14 +162,9 @@ class Archive(StorePart):
             self._scrub()
         return MadeRoom(**gone)
 
-    def file(self, path: str) -> ImportFile | None:
-        """How far a source was read."""
-        statement = f"SELECT {FILE_COLUMNS} FROM import_files WHERE path = ?"
-        return next((_file(row) for row in self._read(statement, (kept(path),))), None)
-
     def files(self) -> list[ImportFile]:
-        """Every source that was read."""
-        return [_file(row) for row in self._read(f"SELECT {FILE_COLUMNS} FROM import_files")]
+        """Every source that was read, and how far."""
+        return self._values(ImportFile, f"SELECT {FILE_COLUMNS} FROM import_files")
 
     def conversations(
         self,
@@ -186,10 +176,7 @@ class Archive(StorePart):
     ) -> list[Conversation]:
         """The conversations that fit and whose id begins so, newest first."""
         more = {**_beginning(prefix), "limit": rows.EVERYTHING if limit is None else limit}
-        return self._conversations(_FITTING, {**_values(scope, within), **more})
-
-    def _conversations(self, statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[Conversation]:
-        return [_conversation(row) for row in self._read(statement, values)]
+        return self._values(Conversation, _FITTING, {**_values(scope, within), **more})
 
     def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
         """Ids of sessions that begin so, of events and memories as well as of conversations; at most 20."""
@@ -198,21 +185,24 @@ class Archive(StorePart):
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
         """Conversations by their numbers, in that order."""
-        statement = f"{_CONVERSATIONS} WHERE c.number IN (SELECT +value FROM json_each(?))"
-        known = {item.number: item for item in self._conversations(statement, (rows.id_list(numbers),))}
-        return [known[number] for number in dict.fromkeys(numbers) if number in known]
+        statement = f"{_CONVERSATIONS} c.number IN (SELECT +value FROM json_each(?))"
+        found = self._values(Conversation, statement, (rows.id_list(numbers),))
+        return sorted(found, key=lambda item: numbers.index(item.number))
 
     def by_sessions(self, scope: SearchScope, sessions: Sequence[str]) -> list[Conversation]:
         """Conversations by their agents' own ids, newest first."""
-        values = {"projects": _projects(scope), "sessions": to_json([clean(session) for session in sessions])}
-        return self._conversations(_BY_SESSIONS, values)
+        values = {"projects": _projects(scope), "sessions": to_json(list(sessions))}
+        named = "c.session IN (SELECT value FROM json_each(:sessions))"
+        return self._values(Conversation, f"{_CONVERSATIONS} {named} AND {_IN_SCOPE} {_NEWEST_FIRST}", values)
 
     def messages(
         self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
     ) -> list[Message]:
         """A conversation's messages in order, or a range of them."""
         values = {"of": conversation, "first": first, "last": last, "failed": failed_only}
-        return [_message(row) for row in self._read(_RANGE, values)]
+        which = """m.conversation = :of AND m.ordinal >= :first AND (:last IS NULL OR m.ordinal <= :last)
+            AND (NOT :failed OR m.failed) ORDER BY m.ordinal"""
+        return self._values(Message, _MESSAGES + which, values)
 
     def candidates(
         self,
@@ -231,7 +221,7 @@ class Archive(StorePart):
                     break
                 numbers.update(dict.fromkeys(_holding(db, scope, known[:size], limit, within)))
                 size = size * 2 // 3
-            return [message for number in list(numbers)[:limit] for message in _by_number(db, number)]
+            return list(_by_numbers(db, list(numbers)[:limit]))
 
     def matching(
         self,
@@ -247,16 +237,17 @@ class Archive(StorePart):
         accepted: list[Message] = []
         with self._connections.reading() as db:
             known = _rarest_first(db, words_of(" ".join(words)))[:MAX_WORDS]
-            for number in _holding(db, scope, known, depth, within) if known else ():
-                accepted += [message for message in _by_number(db, number) if accept(message.text)]
+            for message in _by_numbers(db, _holding(db, scope, known, depth, within) if known else ()):
+                if accept(message.text):
+                    accepted.append(message)
                 if len(accepted) >= limit:
                     break
         return accepted
 
     def of_events(self, events: Sequence[str]) -> list[Message]:
         """The messages that left these events."""
-        statement = f"{_MESSAGES} WHERE m.event IN (SELECT value FROM json_each(?))"
-        return [_message(row) for row in self._read(statement, (to_json(list(events)),))]
+        which = "m.event IN (SELECT value FROM json_each(?))"
+        return self._values(Message, _MESSAGES + which, (to_json(list(events)),))
 
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """About how many messages there are, and in how many of them each word stands."""
@@ -265,11 +256,8 @@ class Archive(StorePart):
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
         """Words of messages that begin so, the most common first."""
-        first = next(iter(words_of(start)), "")
-        if not first:
-            return []
         with self._connections.reading() as db:
-            return db.words_beginning(first, limit)
+            return [word for first in words_of(start)[:1] for word in db.words_beginning(first, limit)]
 
     def upgrade_stage(self) -> int:
         """1 while events of an earlier release wait to be messages, 2 until all is understood, else 0."""
@@ -284,8 +272,8 @@ class Archive(StorePart):
 
     def waiting(self, limit: int) -> list[Conversation]:
         """Conversations with messages that were not understood yet, oldest first."""
-        statement = f"{_CONVERSATIONS} WHERE c.distilled < c.messages ORDER BY c.last_at LIMIT ?"
-        return self._conversations(statement, (limit,))
+        statement = f"{_CONVERSATIONS} c.distilled < c.messages ORDER BY c.last_at LIMIT ?"
+        return self._values(Conversation, statement, (limit,))
 
     def understood(
         self,
@@ -302,55 +290,50 @@ class Archive(StorePart):
         Exchanges that were known from `since` on and are not among these are gone. What a person did to a
         memory (worded, pinned, forgot, rejected, used it) stays.
         """
-        from claude_memory.store.sql import understood
+        from claude_memory.store.sql import archive_write
 
         text, title = (to_json(record), record.get("title")) if record is not None else (None, None)
         values = {"through": through, "record": text, "title": clean(str(title or "")), "of": conversation}
         with self._connections.writing() as db:
-            new = understood.keep(db, conversation, exchanges, since, memories)
+            new = archive_write.keep(db, conversation, exchanges, since, memories)
             db.execute(_UNDERSTOOD, values)
             return new
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
-        # Without those that an erasure emptied.
         """A conversation's exchanges in order: memory, first and last message, parts."""
-        statement = """SELECT m.id, e.first, e.last, e.record FROM exchanges e
-            JOIN memories m ON m.number = e.memory
-            WHERE e.conversation = ? AND e.record <> '{}' ORDER BY e.first"""
-        exchanges = self._read(statement, (conversation,))
-        return [(MemoryId(id_), first, last, json.loads(record)) for id_, first, last, record in exchanges]
+        found = self._read(f"{_EXCHANGES} e.conversation = ? ORDER BY e.first", (conversation,))
+        return [(MemoryId(id_), first, last, json.loads(record)) for id_, _, first, last, record in found]
 
     def exchanges_at(
         self, places: Sequence[tuple[int, int]]
     ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
         """For each conversation and message the visible exchange that holds it: memory, conversation, first,
         last, parts."""
-        found: list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None] = []
         with self._connections.reading() as db:
-            for conversation, ordinal in places:
-                row: Any = next(db.execute(_EXCHANGE_AT, (conversation, ordinal)), None)
-                if row is None or row[2] < ordinal or row[3] == "{}":
-                    found.append(None)
-                else:
-                    found.append((MemoryId(row[0]), conversation, row[1], row[2], json.loads(row[3])))
-        return found
+            found = [
+                (ordinal, next(db.execute(_EXCHANGES + _AT, (of, ordinal)), None)) for of, ordinal in places
+            ]
+        return [
+            (*row[:4], json.loads(row[4])) if row is not None and row[3] >= ordinal else None
+            for ordinal, row in found
+        ]
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
         """The parts of those memories that are exchanges."""
-        statement = """SELECT m.id, e.record FROM exchanges e JOIN memories m ON m.number = e.memory
-            WHERE m.id IN (SELECT value FROM json_each(?)) AND e.record <> '{}'"""
-        return {
-            MemoryId(id_): json.loads(record) for id_, record in self._read(statement, (to_json(list(ids)),))
-        }
+        statement = f"{_EXCHANGES} m.id IN (SELECT value FROM json_each(?))"
+        found = self._read(statement, (to_json(list(ids)),))
+        return {MemoryId(id_): json.loads(record) for id_, *_, record in found}
 
     def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
         """The records of sessions, newest first."""
-        sessions = self._read(_RECORDS, {"projects": _projects(scope), "limit": limit})
-        return [(_conversation(row[:-1]), json.loads(row[-1])) for row in sessions]
+        statement = f"""{_COLUMNS}, c.record {_TABLES} c.record IS NOT NULL AND {_IN_SCOPE}
+            ORDER BY c.last_at DESC LIMIT :limit"""
+        sessions = self._read(statement, {"projects": _projects(scope), "limit": limit})
+        return [(rows.read(Conversation, row), json.loads(record)) for *row, record in sessions]
 
     def unasked(self, *, before: datetime, limit: int) -> list[Conversation]:
         """Sessions, silent since `before`, that no model was asked about since they grew; newest first."""
-        return self._conversations(_UNASKED, (rows.stamp(before), limit))
+        return self._values(Conversation, _UNASKED, (rows.stamp(before), limit))
 
     def asked(self, conversation: int, through: int) -> None:
         """A language model was asked about so many messages of a conversation."""
@@ -359,14 +342,14 @@ class Archive(StorePart):
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
         """Sessions with reports that came in since the last `summed_up`; the latest first."""
         with self._connections.reading() as db:
-            return [
-                WaitingCompactions(
-                    SessionId(session),
-                    tuple(rows.read(Event, row) for row in db.execute(_REPORTS, (session,))),
-                    EventId(latest),
-                )
-                for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,))
+            waiting = rows.fetch(db, _WAITING_COMPACTIONS, (limit,))
+            reports = [
+                tuple(rows.read(Event, row) for row in db.execute(_REPORTS, one[:1])) for one in waiting
             ]
+        return [
+            WaitingCompactions(SessionId(session), told, EventId(latest))
+            for (session, latest), told in zip(waiting, reports, strict=True)
+        ]
 
     def summed_up(self, waiting: WaitingCompactions) -> None:
         """These need no more look, until another report of the session comes in."""
@@ -391,11 +374,12 @@ def indexed(tool: str, text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Words as the index splits them, each once; only ASCII letters lose their case."""
-    found = _WORD.findall(clean(text))
-    return list(dict.fromkeys(word.lower() if word.isascii() else _lowered(word) for word in found))
+    return list(dict.fromkeys(map(_lowered, _WORD.findall(clean(text)))))
 
 
 def _lowered(word: str) -> str:
+    if word.isascii():
+        return word.lower()
     return "".join(letter.lower() if letter.isascii() else letter for letter in word)
 
 
@@ -416,48 +400,25 @@ def _holding(
     return [number for (number,) in rows.fetch(db, statement, values)]
 
 
+def _by_numbers(db: Database, numbers: Iterable[int]) -> Iterator[Message]:
+    for number in numbers:
+        yield from (rows.read(Message, row) for row in db.execute(f"{_MESSAGES} m.number = ?", (number,)))
+
+
 def _beginning(prefix: str) -> dict[str, str]:
     return {"prefix": clean(prefix), "beyond": f"{clean(prefix)}\U0010ffff"}
 
 
 def _projects(scope: SearchScope) -> str | None:
-    return None if scope.projects is None else to_json(list(scope.projects))
+    return None if scope.projects is None else to_json(scope.projects)
 
 
 def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
-    return {
-        "projects": _projects(scope),
-        "agent": clean(within.agent) if within.agent else within.agent,
-        "folder": clean(within.folder),
-        "backslash": "\\",
-        "since": rows.stamp(within.since) if within.since else None,
-        "until": rows.stamp(within.until) if within.until else None,
+    given = {
+        "agent": within.agent or None,
+        "folder": within.folder,
+        "since": within.since,
+        "until": within.until,
     }
-
-
-def _by_number(db: Database, number: int) -> list[Message]:
-    return [_message(row) for row in db.execute(f"{_MESSAGES} WHERE m.number = ?", (number,))]
-
-
-def _message(row: Sequence[Any]) -> Message:
-    number, conversation, ordinal, role, at, body, tool, call, failed, event, speaker, manner, branch = row
-    return Message(
-        number, conversation, ordinal, role, rows.moment(at), unpacked(body), tool or "", call or "",
-        bool(failed), event or "", speaker or "", manner or "", branch or "",
-    )  # fmt: skip
-
-
-def _conversation(row: Sequence[Any]) -> Conversation:
-    (number, session, agent, project, cwd, branch, first, last, messages, title, parent, continues, path,
-     understood, imported) = row  # fmt: skip
-    return Conversation(
-        number, SessionId(session), agent, ProjectId(project), cwd, branch, rows.moment(first),
-        rows.moment(last), messages, title, parent, continues, path, understood, bool(imported),
-    )  # fmt: skip
-
-
-def _file(row: Sequence[Any]) -> ImportFile:
-    path, agent, inode, size, modified_ns, offset, head, tail, skipped, state = row
-    return ImportFile(
-        path, agent, int(inode), size, modified_ns, offset, head, tail, skipped, json.loads(state)
-    )
+    values = {name: rows.bound(field) for name, field in given.items()}
+    return {**values, "projects": _projects(scope), "backslash": "\\"}

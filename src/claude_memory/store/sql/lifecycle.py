@@ -165,10 +165,10 @@ class Lifecycle(StorePart):
 
     def reject(self, ids: Sequence[MemoryId]) -> int:
         """Take proposals out for good: what rules find again is not proposed again."""
-        from claude_memory.store.sql import understood
+        from claude_memory.store.sql import archive_write
 
         with self._connections.writing() as db:
-            return understood.reject(db, ids)
+            return archive_write.reject(db, ids)
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
         """Keep what files held, or how they differ by now."""
