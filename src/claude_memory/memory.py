@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from claude_memory.search.explain import Explanation
     from claude_memory.search.past_work import TimelineEntry, WorkBook
     from claude_memory.store.model import Erased, StoreStats
-    from claude_memory.store.project_book import ProjectBook
+    from claude_memory.store.sql.projects import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
     from claude_memory.upkeep import Reindexed, Upkeep
@@ -163,7 +163,7 @@ class Memory(Opened):
     @property
     def projects(self) -> ProjectBook:
         """Every project of the home, and what a person says belongs together."""
-        from claude_memory.store.project_book import ProjectBook
+        from claude_memory.store.sql.projects import ProjectBook
 
         return ProjectBook(self.home, self.store, self.project)
 

@@ -26,8 +26,8 @@ from claude_memory.platform.files import reads_only
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import PERSONAL, SCHEMA
 from claude_memory.store.sql.backend import Pool
-from claude_memory.store.sql.passages import Terms
 from claude_memory.store.sql.rows import packed
+from claude_memory.store.sql.write import Terms
 
 CONNECT_SECONDS = 10
 LOCK_MS = 10_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.passages import Terms
+    from claude_memory.store.sql.write import Terms
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]

@@ -23,7 +23,12 @@ _SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AN
     > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
 _TAKEN = """INSERT INTO cursors (mirror, through) VALUES (?, ?)
     ON CONFLICT (mirror) DO UPDATE SET through = max(cursors.through, excluded.through)"""
-_TOMBSTONE = "INSERT INTO tombstones (salt, hash) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_SAID_AT = """UPDATE memories SET clock = {since}, home = ?
+    WHERE number IN (SELECT +value FROM json_each(?))"""
+_RETRACT = """DELETE FROM changes
+    WHERE coalesce(record -> 'memory' ->> 'id', record -> 'strength' ->> 'memory')
+        IN (SELECT value FROM json_each(?))"""
+TOMBSTONE = "INSERT INTO tombstones (salt, hash) VALUES (?, ?) ON CONFLICT DO NOTHING"
 REJECTED = "INSERT INTO rejected (hash) VALUES (?) ON CONFLICT DO NOTHING"
 LARGEST = 1 << 53  # a line of a damaged file must not use the numbers up
 
@@ -43,14 +48,25 @@ def tick(db: Database, at_least: int = 0) -> int:
 
 def record(db: Database, lines: Sequence[Mapping[str, Any]]) -> int:
     """Write changes down, with the home they are made in and the moment, which is given back."""
-    clock, home = tick(db), store_id(db)
-    record_from(db, lines, home, clock)
+    clock = tick(db)
+    record_from(db, lines, store_id(db), clock)
     return clock
 
 
 def record_from(db: Database, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
     """Write down changes that were made in this home or came from another."""
     db.executemany(_INSERT, [(rows.to_json(entry), home, clock) for entry in lines])
+
+
+def line(change: str, **content: Any) -> dict[str, Any]:
+    """What is written down of a change that is made now."""
+    return {"change": change, "at": rows.moment_text(datetime.now(UTC)), **content}
+
+
+def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
+    """A memory's state as a mirror is told of it."""
+    at = rows.moment_text(memory.updated_at)
+    return {"change": change, "at": at, "memory": rows.record_of(memory)}
 
 
 def record_states(
@@ -65,19 +81,10 @@ def record_states(
     if not memories:
         return
     clock = record(db, [state_line(change, memory) for _, memory in memories])
-    if not counts:
-        return
-    since = "min(?, created_at)" if change == "add" else "?"
-    statement = (
-        f"UPDATE memories SET clock = {since}, home = ? WHERE number IN (SELECT +value FROM json_each(?))"
-    )
-    db.execute(statement, (clock, store_id(db), rows.id_list(number for number, _ in memories)))
-
-
-def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
-    """A memory's state as a mirror is told of it."""
-    at = rows.moment_text(memory.updated_at)
-    return {"change": change, "at": at, "memory": rows.record_of(memory)}
+    if counts:
+        since = "min(?, created_at)" if change == "add" else "?"
+        numbers = rows.id_list(number for number, _ in memories)
+        db.execute(_SAID_AT.format(since=since), (clock, store_id(db), numbers))
 
 
 def record_new_states(db: Database, change: str, numbers: Iterable[int], *, counts: bool = True) -> None:
@@ -86,22 +93,17 @@ def record_new_states(db: Database, change: str, numbers: Iterable[int], *, coun
     record_states(db, change, rows.memories(db, where, rows.id_list(numbers)), counts=counts)
 
 
-def line(change: str, **content: Any) -> dict[str, Any]:
-    """What is written down of a change that is made now."""
-    return {"change": change, "at": rows.moment_text(datetime.now(UTC)), **content}
-
-
 def record_project(db: Database, project: Project, **merged: Sequence[str]) -> None:
     """Write down a project that is new, has a new name, or took others in (`merged`)."""
     record(db, [line("project", project=rows.record_of(project), **merged)])
 
 
-def bury(db: Database, hashes: Iterable[str]) -> None:
+def bury(db: Database, hashes: Sequence[str]) -> None:
     """Leave hashes of what was erased, here and for the mirrors; the salt goes along, so that another store
     can honour them."""
-    salt, new = store_id(db), list(hashes)
-    db.executemany(_TOMBSTONE, [(salt, hash_) for hash_ in new])
-    record(db, [line("erase", tombstone=hash_, salt=salt) for hash_ in new])
+    salt = store_id(db)
+    db.executemany(TOMBSTONE, [(salt, hash_) for hash_ in hashes])
+    record(db, [line("erase", tombstone=hash_, salt=salt) for hash_ in hashes])
 
 
 def drop(db: Database, ids: Sequence[MemoryId]) -> None:
@@ -112,11 +114,7 @@ def drop(db: Database, ids: Sequence[MemoryId]) -> None:
 
 def retract(db: Database, ids: Sequence[MemoryId]) -> None:
     """Remove what waits for the mirrors about memories."""
-    db.execute(
-        """DELETE FROM changes WHERE coalesce(record -> 'memory' ->> 'id', record -> 'strength' ->> 'memory')
-        IN (SELECT value FROM json_each(?))""",
-        (rows.to_json(list(ids)),),
-    )
+    db.execute(_RETRACT, (rows.to_json(list(ids)),))
 
 
 def since(db: Database, mirror: str, limit: int) -> list[Change]:
@@ -135,57 +133,47 @@ def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
     """Bring rows to the last state that the records tell; what was erased stays away."""
     from claude_memory.store.sql import lifecycle, projects, write
 
-    last: dict[str, tuple[StoredMemory, Mapping[str, Any]]] = {}
+    last: dict[str, tuple[StoredMemory, str, int]] = {}
     strengths: list[Mapping[str, Any]] = []
-    sequence = clock = 0
+    behind = latest = 0
     for entry in lines:
-        sequence, clock = max(sequence, _number(entry, "sequence")), max(clock, _number(entry, "clock"))
+        home, clock = clean(str(entry.get("home") or "")), _number(entry, "clock")
+        behind, latest = max(behind, _number(entry, "sequence")), max(latest, clock)
         if "memory" in entry:
             memory = rows.from_record(StoredMemory, entry["memory"])
-            last[memory.id] = (memory, entry)
+            last[memory.id] = (memory, home, clock)
         elif "reject" in entry:
             db.execute(REJECTED, (str(entry["reject"]),))
         elif "drop" in entry:
             last.pop(str(entry["drop"]), None)
         elif "tombstone" in entry:
-            grave = (str(entry.get("salt") or store_id(db)), str(entry["tombstone"]))
-            db.execute(_TOMBSTONE, grave)
+            db.execute(TOMBSTONE, (str(entry.get("salt") or store_id(db)), str(entry["tombstone"])))
         elif isinstance(entry.get("strength"), dict):
             strengths.append(entry["strength"])
         elif isinstance(entry.get("intention"), dict):
             intention = rows.from_record(Intention, entry["intention"])
-            lifecycle.put_intention(
-                db, intention, _number(entry, "clock"), clean(str(entry.get("home") or ""))
-            )
+            lifecycle.put_intention(db, intention, clock, home)
         elif "project" in entry:
             merged = entry.get("merged")
-            named = [str(source) for source in merged] if isinstance(merged, list) else []
-            projects.replay(db, rows.from_record(Project, entry["project"]), named)
-    added = write.add(db, [memory for memory, _ in last.values()], mirrored=False)
-    for memory, entry in last.values():
-        _bring_forward(db, memory, entry)
+            sources = [str(source) for source in merged] if isinstance(merged, list) else []
+            projects.replay(db, rows.from_record(Project, entry["project"]), sources)
+    added = write.add(db, [memory for memory, _, _ in last.values()], mirrored=False)
+    for memory, home, clock in last.values():
+        # A row that was there before, or was superseded on the way, gets the state of its last record.
+        present = rows.memory(db, memory.id)  # None if it was erased
+        if present is not None and present != memory and present.updated_at <= memory.updated_at:
+            write.update(db, memory, mirrored=False)
+        came = "UPDATE memories SET home = ?1, clock = ?2 WHERE id = ?3 AND clock <= ?2"
+        db.execute(came, (home, clock, memory.id))
     for told in strengths:
         id_ = MemoryId(str(told["memory"]))
         uses = [rows.from_record(Review, {**use, "memory": id_}) for use in told.get("uses", ())]
         lifecycle.put_strength(db, id_, rows.from_record(Strength, told), uses)
-    db.count_on(sequence)  # behind the files: a database whose count is lower has lost what they tell
-    tick(db, clock)
+    db.count_on(behind)  # behind the files: a database whose count is lower has lost what they tell
+    tick(db, latest)
     return added
 
 
 def _number(entry: Mapping[str, Any], name: str) -> int:
     value = entry.get(name)
     return min(value, LARGEST) if isinstance(value, int) else 0
-
-
-def _bring_forward(db: Database, memory: StoredMemory, entry: Mapping[str, Any]) -> None:
-    """A row that was there before, or was superseded on the way, gets the state of its last record."""
-    from claude_memory.store.sql import write
-
-    present = rows.memory(db, memory.id)
-    if present is None:
-        return  # erased
-    if present != memory and present.updated_at <= memory.updated_at:
-        write.update(db, memory, mirrored=False)
-    statement = "UPDATE memories SET home = ?1, clock = ?2 WHERE id = ?3 AND clock <= ?2"
-    db.execute(statement, (clean(str(entry.get("home") or "")), _number(entry, "clock"), memory.id))

@@ -26,7 +26,7 @@ from claude_memory.redact.erasure import (
 )
 from claude_memory.store import tombstones
 from claude_memory.store.model import Erased
-from claude_memory.store.sql import changes, passages, rows, write
+from claude_memory.store.sql import changes, rows, write
 from claude_memory.store.sql.archive import indexed
 from claude_memory.store.sql.archive_write import unpacked_keys
 from claude_memory.store.sql.rows import to_json, unpacked
@@ -352,14 +352,14 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
         session, created_at, space = next(
             db.execute("SELECT session, created_at, space FROM memories WHERE number = ?", (number,))
         )
-        dropped, vectors = passages.drop_passages(db, writer, number)
+        dropped, vectors = write.drop_passages(db, writer, number)
         passage_count, vector_count = passage_count + dropped, vector_count + vectors
         db.execute("DELETE FROM memories WHERE number = ?", (number,))
         writer.erased(space)
         if session is not None:
             gaps[session].append((created_at, number))
     for session, places in gaps.items():
-        passages.refresh_session(db, writer, session, sorted(places), set())
+        write.refresh_session(db, writer, session, sorted(places), set())
     writer.flush()
     return passage_count, vector_count
 

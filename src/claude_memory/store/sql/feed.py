@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, Status, StoredMemory
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MESSAGES, ITEMS = "messages", "items"
 STREAMS = (MESSAGES, ITEMS)
 BATCH_BYTES = 2 << 20
-_THROUGH = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
 _NOTE = """INSERT INTO peers (replica, stream, through) VALUES (?, ?, ?)
     ON CONFLICT (replica, stream) DO UPDATE SET through = max(peers.through, excluded.through)"""
 _CLOCKS = "SELECT clock, home, hidden_clock, hidden_home FROM memories WHERE id = ?"
@@ -57,10 +56,11 @@ _MOMENTS = """UPDATE messages SET moment = f.moment FROM (SELECT number,
         WHERE moment IS NULL) f WHERE messages.number = f.number"""
 _KEYLESS = """SELECT m.number, m.conversation, c.agent, c.session, m.role, m.at, m.event, m.body
     FROM messages m JOIN conversations c ON c.number = m.conversation WHERE m.keys IS NULL LIMIT 1000"""
+_KEY = """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET message = excluded.message"""
 
 
-@dataclass(frozen=True, slots=True)
-class FeedBatch:
+class FeedBatch(NamedTuple):
     """What changed in a home after a number of one of its streams, oldest first; `through` is the last one.
 
     Records are plain JSON values. One whose number did not go on is the end.
@@ -72,7 +72,7 @@ class FeedBatch:
 
     def document(self) -> dict[str, Any]:
         """The batch as plain JSON values."""
-        return {"stream": self.stream, "through": self.through, "records": list(self.records)}
+        return {**self._asdict(), "records": list(self.records)}
 
 
 def batch_from(document: Any) -> FeedBatch:
@@ -86,8 +86,7 @@ def batch_from(document: Any) -> FeedBatch:
     return FeedBatch(stream, through, tuple(told))
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(NamedTuple):
     """The home that a batch is from. One that was never paired is `foreign`: it adds, and changes nothing."""
 
     replica: str = ""  # the very copy, whose numbers count on; empty if it is not seen again
@@ -115,13 +114,12 @@ class Taken:
         return self != Taken()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryVersion:
+class MemoryVersion(NamedTuple):
     """A memory with when and where it became so, and when and where it was last hidden or shown."""
 
     memory: StoredMemory
-    clock: int
-    home: str
+    clock: int = 0
+    home: str = ""
     hidden_clock: int = 0
     hidden_home: str = ""
 
@@ -133,11 +131,7 @@ class MemoryVersion:
     @property
     def hiding(self) -> tuple[int, str, bool]:
         """What orders versions by whether they are hidden; of two that nobody can tell apart, hidden wins."""
-        return self.hidden_clock, self.hidden_home, self.is_hidden
-
-    @property
-    def is_hidden(self) -> bool:
-        return self.memory.status is Status.FORGOTTEN
+        return self.hidden_clock, self.hidden_home, self.memory.status is Status.FORGOTTEN
 
 
 class Feed(StorePart):
@@ -159,10 +153,23 @@ class Feed(StorePart):
 
     def changes(self, stream: str, since: int, limit: int) -> FeedBatch:
         """What stands in a stream after a number, oldest first; what changed twice stands there once."""
+        told: list[Mapping[str, Any]] = []
+        size, through = 0, since
         with self._connections.reading() as db:
-            if stream == MESSAGES:
-                return _batch(stream, since, _messages(db, since, limit))
-            return _batch(stream, since, _items(db, rows.fetch(db, self.since, (since, limit))))
+            items = _messages(db, since, limit) if stream == MESSAGES else self._items(db, since, limit)
+            for number, record in items:
+                if size > BATCH_BYTES and number > through:
+                    break
+                through = number
+                if record is not None:  # else it is gone by now
+                    told.append(record)
+                    size += len(str(record))
+        return FeedBatch(stream, through, told)
+
+    def _items(self, db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        for sequence, kind, name in rows.fetch(db, self.since, (since, limit)):
+            record = _TOLD[kind](db, name)
+            yield sequence, record and {"kind": kind, **record}
 
     def apply(self, batch: FeedBatch, sender: Sender) -> Taken:
         """Take in what another home sent, and note how far that is, all or nothing.
@@ -184,7 +191,8 @@ class Feed(StorePart):
 
     def through(self, replica: str, stream: str) -> int:
         """How far a stream of another home was taken in."""
-        return int(self._value(_THROUGH, (replica, stream)) or 0)
+        through = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
+        return int(self._value(through, (replica, stream)) or 0)
 
     def forget_peers(self) -> None:
         """Begin with every other home anew, such as after one of them was paired."""
@@ -215,29 +223,11 @@ def _complete(db: Database) -> None:
             digest = hashlib.blake2b(seed.encode("utf-8", "replace"), digest_size=8).digest()
             key = int.from_bytes(digest, "big") >> 1
             db.execute("UPDATE messages SET keys = ? WHERE number = ?", (packed_keys([key]), number))
-            db.execute(
-                """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
-                   ON CONFLICT (key) DO UPDATE SET message = excluded.message""",
-                (key, conversation, number),
-            )
+            db.execute(_KEY, (key, conversation, number))
     db.execute("DELETE FROM meta WHERE key = 'unkeyed'")
 
 
 # --- what is sent
-
-
-def _batch(stream: str, since: int, numbered: Iterable[tuple[int, Mapping[str, Any] | None]]) -> FeedBatch:
-    """As many records as fit; of what is gone by now there is none."""
-    batch: list[Mapping[str, Any]] = []
-    size, through = 0, since
-    for number, record in numbered:
-        if size > BATCH_BYTES and number > through:
-            break
-        through = number
-        if record is not None:
-            batch.append(record)
-            size += len(str(record))
-    return FeedBatch(stream, through, batch)
 
 
 def _messages(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -246,27 +236,17 @@ def _messages(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[
         yield number, {**message, "keys": unpacked_keys(keys), "text": unpacked(body)}
 
 
-def _items(db: Database, waiting: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    for sequence, kind, name in waiting:
-        record = _TOLD[kind](db, name)
-        yield sequence, record and {"kind": kind, **record}
-
-
 def _memory(db: Database, id_: str) -> dict[str, Any] | None:
     known = version(db, MemoryId(id_))
     if known is None:
         return None
     number = db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get
-    told = {**asdict(known), "memory": rows.record_of(known.memory)}
-    related = rows.fetch(db, _RELATIONS, {"of": number})
-    if related:
+    told = {**known._asdict(), "memory": rows.record_of(known.memory)}
+    if related := rows.fetch(db, _RELATIONS, {"of": number}):
         told["relations"] = [list(row) for row in related]
-    held = next(db.execute(_STRENGTH, (number,)), None)
-    if held is not None:
-        uses = rows.fetch(
-            db, "SELECT at, reason FROM reviews WHERE memory = ? ORDER BY at, reason", (number,)
-        )
-        told["strength"], told["uses"] = list(held), [list(use) for use in uses]
+    for held in rows.fetch(db, _STRENGTH, (number,)):
+        uses = "SELECT at, reason FROM reviews WHERE memory = ? ORDER BY at, reason"
+        told["strength"], told["uses"] = list(held), [list(use) for use in rows.fetch(db, uses, (number,))]
     return told
 
 
@@ -274,11 +254,6 @@ def version(db: Database, id_: MemoryId) -> MemoryVersion | None:
     """A memory as it stands here."""
     memory = rows.memory(db, id_)
     return MemoryVersion(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
-
-
-def _tombstone(_: Database, name: str) -> dict[str, Any]:
-    salt, hash_ = name.split(" ", 1)
-    return {"salt": salt, "hash": hash_}
 
 
 def _project(db: Database, id_: str) -> dict[str, Any] | None:
@@ -305,7 +280,7 @@ def _intention(db: Database, id_: str) -> dict[str, Any] | None:
 
 _TOLD: Mapping[str, Callable[[Database, str], dict[str, Any] | None]] = {
     "memory": _memory,
-    "tombstone": _tombstone,
+    "tombstone": lambda _, name: dict(zip(("salt", "hash"), name.split(" ", 1), strict=True)),
     "rejected": lambda _, name: {"id": name},
     "project": _project,
     "conversation": _conversation,

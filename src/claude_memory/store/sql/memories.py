@@ -22,7 +22,6 @@ from claude_memory.model import (
 from claude_memory.store.model import Added, Erased
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.backend import StorePart
-from claude_memory.store.sql.passages import searchable
 from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
@@ -131,25 +130,23 @@ class Memories(StorePart, ABC):
         condition, values = rows.filter_sql(filter_)
         with self._connections.reading() as db:
             spaces = rows.spaces_of(db, scope)
-            values["spaces"] = rows.id_list(spaces)
-            if ids is None:
-                values["limit"] = rows.EVERYTHING if limit is None else limit
-                statement = _by_time(spaces, condition, "DESC" if newest_first else "ASC")
-                return [rows.read(StoredMemory, row) for row in db.execute(statement, values)]
-            values["ids"] = to_json(list(ids))
-            known = {row[0]: rows.read(StoredMemory, row) for row in db.execute(_BY_IDS + condition, values)}
+            values |= {"spaces": rows.id_list(spaces), "ids": to_json(list(ids or ()))}
+            values["limit"] = rows.EVERYTHING if limit is None else limit
+            by_time = _by_time(spaces, condition, "DESC" if newest_first else "ASC")
+            statement = by_time if ids is None else _BY_IDS + condition
+            found = [rows.read(StoredMemory, row) for row in db.execute(statement, values)]
+        if ids is None:
+            return found
+        known = {memory.id: memory for memory in found}
         return [known[id_] for id_ in dict.fromkeys(ids) if id_ in known][:limit]
 
     def complete_id(self, scope: SearchScope, prefix: str) -> list[MemoryId]:
         """Ids that begin with what a person typed, at most 20; nothing typed names nothing."""
         prefix = clean(prefix)
-        if not prefix:
-            return []
         with self._connections.reading() as db:
-            near = db.execute(
-                _COMPLETE, (prefix, f"{prefix}\U0010ffff", rows.id_list(rows.spaces_of(db, scope)))
-            )
-            return [MemoryId(id_) for (id_,) in near if id_.startswith(prefix)]
+            values = (prefix, f"{prefix}\U0010ffff", rows.id_list(rows.spaces_of(db, scope)))
+            near = [MemoryId(id_) for (id_,) in db.execute(_COMPLETE, values)]
+        return [id_ for id_ in near if prefix and id_.startswith(prefix)]
 
     @abstractmethod
     def term_statistics(self, scope: SearchScope, terms: Iterable[str]) -> TermStatistics:
@@ -194,10 +191,9 @@ class Memories(StorePart, ABC):
         with self._connections.reading() as db:
             number, through = _model(db, model)
             passages, behind = next(db.execute(_COVERAGE, {"through": through}))
-            if not behind:
-                return int(passages), 0
-            vectors = db.execute("SELECT count(*) FROM vectors WHERE model = ?", (number,)).get
-        return int(passages), int(passages) - int(vectors)
+            count = "SELECT count(*) FROM vectors WHERE model = ?"  # takes long, and rarely is needed
+            missing = int(passages) - int(db.execute(count, (number,)).get) if behind else 0
+        return int(passages), missing
 
     def add_vectors(self, model: str, vectors: Sequence[tuple[PassageId, bytes]]) -> int:
         """Attach vectors; a passage that is gone by now, or has one, is passed over."""
@@ -208,10 +204,8 @@ class Memories(StorePart, ABC):
             if number is None:
                 db.execute("INSERT INTO models (id) VALUES (?) ON CONFLICT DO NOTHING", (model,))
                 number, through = _model(db, model)
-            usual = db.execute(
-                f"SELECT {self._vector_length} FROM vectors WHERE model = ? LIMIT 1", (number,)
-            ).get
-            lengths = {len(vector) for _, vector in vectors} | ({usual} if usual else set())
+            usual = f"SELECT {self._vector_length} FROM vectors WHERE model = ? LIMIT 1"
+            lengths = {len(vector) for _, vector in vectors} | {db.execute(usual, (number,)).get} - {None}
             if len(lengths) > 1 or not lengths.pop():
                 raise InvalidInput(f"vectors of {model} must all have the same length")
             stored = 0
@@ -219,15 +213,12 @@ class Memories(StorePart, ABC):
                 values = {"model": number, "vector": self._vector_value(vector), "passage": passage}
                 db.execute(_ADD_VECTOR.format(vector=self._vector), values)
                 stored += db.changes()
-            self._note_completeness(db, number, through)
+            # Up to which passage all have their vector is noted: so looking for gaps stays cheap.
+            complete = _COMPLETE_THROUGH.format(settled=self._settled)
+            reached = db.execute(complete, {"through": through, "model": number}).get
+            if reached is not None and reached > through:
+                db.execute("UPDATE models SET complete_through = ? WHERE number = ?", (reached, number))
             return stored
-
-    def _note_completeness(self, db: Database, model: int | None, through: int) -> None:
-        """Remember up to which passage all have their vector, so that looking for gaps stays cheap."""
-        statement = _COMPLETE_THROUGH.format(settled=self._settled)
-        reached = db.execute(statement, {"through": through, "model": model}).get
-        if reached is not None and reached > through:
-            db.execute("UPDATE models SET complete_through = ? WHERE number = ?", (reached, model))
 
     def drop_vectors(self, *, keep: str | None) -> int:
         """Remove vectors of every other model (after a change of model)."""
@@ -240,10 +231,16 @@ class Memories(StorePart, ABC):
 
     def rebuild_index(self) -> int:
         """Make passages and text entries anew from the memories; returns the passages there are."""
-        from claude_memory.store.sql import passages
+        from claude_memory.store.sql import write
 
         with self._connections.writing() as db:
-            return passages.rebuild(db)
+            return write.rebuild(db)
+
+
+def searchable(title: str, body: str) -> str:
+    """What is searched and embedded of a memory; a title that only repeats the beginning adds nothing."""
+    head = title.strip().rstrip("…").rstrip()
+    return body if not head or body.lstrip().startswith(head) else f"{title}\n{body}"
 
 
 def _by_time(spaces: Sequence[int], condition: str, order: str) -> str:

@@ -33,7 +33,7 @@ from claude_memory.store.sqlite import schema
 from claude_memory.store.sqlite.schema import escaped, transaction
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.passages import Terms
+    from claude_memory.store.sql.write import Terms
 
 BUSY_TIMEOUT_MS = 5_000
 READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

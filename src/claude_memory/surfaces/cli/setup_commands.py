@@ -34,7 +34,7 @@ from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, one_line
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.model import Project
-    from claude_memory.store.project_book import Regrouped
+    from claude_memory.store.sql.projects import Regrouped
 
 GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
 _UNASKED = "this changes what belongs to a project: repeat it with --yes"
