@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from claude_memory.model import Hit
-from claude_memory.search.conversations import rank_sessions
+from claude_memory.search.conversations import together
 from claude_memory.search.ranking import INJECTION_THRESHOLD
 from sets.corpus import Corpus, Question
 
@@ -72,12 +72,15 @@ def _locomo(answer: Answer, question: Question) -> dict[str, float]:
     session_of = {unit.key: unit.session or "" for unit in answer.corpus.units}
     sessions = frozenset(session_of[key] for key in gold)
     first = list(dict.fromkeys(session_of[key] for key in found))
-    summed = [str(session) for session, _ in rank_sessions(answer.hits)]
+    scores: dict[str, list[float]] = {}
+    for hit in answer.hits:
+        scores.setdefault(hit.session or "", []).append(hit.score)
+    summed = sorted(filter(None, scores), key=lambda session: -together(scores[session]))
     return {
         **{f"LoCoMo turn any@{k}": any_at(found, gold, k) for k in (5, 10, 20)},
         **{f"LoCoMo turn all@{k}": all_at(found, gold, k) for k in (5, 10)},
         "LoCoMo turn fraction@10": fraction_at(found, gold, 10),
-        "LoCoMo session fraction@10, by rank_sessions": fraction_at(summed, sessions, 10),
+        "LoCoMo session fraction@10, by their hits together": fraction_at(summed, sessions, 10),
         "LoCoMo session fraction@10, by first hit": fraction_at(first, sessions, 10),
     }
 

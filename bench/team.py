@@ -56,7 +56,7 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
-from claude_memory.search.scoring import FEEDBACK_SOURCES, feedback_sources
+from claude_memory.search.ranking import FEEDBACK_SOURCES, feedback_sources
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store

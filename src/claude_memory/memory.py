@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from claude_memory.lifecycle.strength import Given, LedgerLine, Life
     from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversations import ConversationBook, Recalled
-    from claude_memory.search.explain import Explanation
     from claude_memory.search.past_work import TimelineEntry, WorkBook
+    from claude_memory.search.search import Explanation
     from claude_memory.store.model import Erased, StoreStats
     from claude_memory.store.sql.projects import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
@@ -347,7 +347,7 @@ class Memory(Opened):
 
     def why(self, id_: str, query: str | None = None) -> Explanation:
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""
-        from claude_memory.search.explain import explain
+        from claude_memory.search.search import explain
 
         [memory] = self.find([id_])
         now = datetime.now(UTC)
@@ -359,7 +359,7 @@ class Memory(Opened):
             memory.id,
             now=now,
         )
-        return replace(explanation, words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
+        return explanation._replace(words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
 
     def stale(self, memory: StoredMemory) -> str:
         """What of a memory the working tree no longer bears out, in words: of its claims, else of its files.

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.search.conversations import rank_sessions
 from claude_memory.search.ranking import INJECTION_THRESHOLD
 
 # (note, a question in other words, a question in the same words)
@@ -135,4 +134,4 @@ def test_a_conversation_is_found_by_what_was_said_around_the_answer(memory: Memo
     hits = memory.search("what is the monthly cost of the staging cluster", limit=10)
     bodies = [found.body for found in memory.show([hit.id for hit in hits])]
     assert "Oto: Four hundred a month." in bodies[:3]
-    assert rank_sessions(hits)[0][0] == "budget"
+    assert hits[0].session == "budget"

@@ -10,22 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.model import (
-    Hit,
     Kind,
     MemoryId,
     Passage,
     PassageId,
     ProjectId,
-    SessionId,
     Status,
     StoredMemory,
-    Trust,
 )
-from claude_memory.search import scoring
-from claude_memory.search import scoring as priors
-from claude_memory.search.conversations import rank_sessions
+from claude_memory.search import ranking as priors
+from claude_memory.search import ranking as scoring
+from claude_memory.search.conversations import together
 from claude_memory.search.excerpts import WIDTH, one_line, snippet
-from claude_memory.search.scoring import fused
+from claude_memory.search.ranking import fused
 from claude_memory.store.model import TermStatistics
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,13 +40,6 @@ def statistics(passages: int = 100, **frequency: int) -> TermStatistics:
 def memory(**changes: object) -> StoredMemory:
     plain = StoredMemory(MemoryId("m1"), ProjectId("p"), Kind.NOTE, "title", "body", NOW, NOW)
     return replace(plain, **changes)  # type: ignore[arg-type]
-
-
-def hit(session: str | None, score: float) -> Hit:
-    return Hit(
-        MemoryId("m"), Kind.NOTE, "", "", 0.5, SessionId(session) if session else None, ProjectId("p"),
-        NOW, (), Status.ACTIVE, Trust.USER, score=score,
-    )  # fmt: skip
 
 
 class TestBm25:
@@ -152,12 +142,10 @@ class TestPriors:
 
 class TestSessions:
     def test_several_fair_hits_outweigh_one_good_one(self) -> None:
-        ranked = rank_sessions([hit("one", 0.8), *[hit("many", 0.75)] * 4, hit(None, 1.0)])
-        assert [session for session, _ in ranked] == ["many", "one"]
+        assert together([0.75] * 4) > together([0.8])
 
     def test_many_poor_hits_do_not(self) -> None:
-        ranked = rank_sessions([hit("good", 0.9), *[hit("chatter", 0.2)] * 50])
-        assert ranked[0][0] == "good"
+        assert together([0.2] * 50) < together([0.9])
 
 
 class TestSnippet:

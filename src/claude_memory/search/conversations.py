@@ -10,7 +10,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, Sessi
 from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.search import excerpts
 from claude_memory.search.excerpts import Wording, one_line, quote
-from claude_memory.search.scoring import recency
+from claude_memory.search.ranking import recency
 from claude_memory.search.search import search
 from claude_memory.store.base import Store
 from claude_memory.store.model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
@@ -75,22 +75,7 @@ class Recalled:
     ordinals: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
-class _Heap:
-    """What was found of one conversation."""
-
-    messages: dict[int, Quote] = field(default_factory=dict)
-    memories: list[Quote] = field(default_factory=list)
-
-    def add(self, message: Message, score: float) -> None:
-        known = self.messages.get(message.ordinal)
-        if known is None or known.score < score:
-            self.messages[message.ordinal] = Quote(
-                message.ordinal, message.role, message.at, message.text, score, message.tool, message.failed
-            )
-
-    def best(self) -> list[Quote]:
-        return sorted([*self.messages.values(), *self.memories], key=lambda item: (-item.score, item.ordinal))
+Found = dict[int, dict[int | str, Quote]]  # by conversation, and by the message or the memory
 
 
 def recall(
@@ -117,19 +102,21 @@ def recall(
         # Sub-agents work for a conversation that is listed itself.
         return [Recalled(item, 0.0) for item in newest if not item.parent and item.messages][:limit]
     asked = asked_of(archive, query)
-    heaps: dict[int, _Heap] = {}
+    found: Found = {}
     depth = DEPTH if thorough else 0
     for message in messages_with(archive, scope, asked, within, limit=CANDIDATES, enough=FEW, depth=depth):
-        score = excerpts.match(asked, message.text, message.role)
-        heaps.setdefault(message.conversation, _Heap()).add(message, score)
+        _add(found, message, excerpts.match(asked, message.text, message.role))
     filter_ = MemoryFilter(since=within.since, until=within.until)
     files = [part for part in query.split() if "/" in part or "." in part.strip(".")]
     hits = search(
         store, embedder, scope, query, filter_=filter_, limit=MEMORY_HITS, min_relevance=LEAST_RELEVANCE,
         now=now, boost_files=files,
     )  # fmt: skip
-    _add_memories(heaps, archive, store, scope, hits)
-    passages = {number: heap.best() for number, heap in heaps.items()}
+    _add_memories(found, archive, store, scope, hits)
+    passages = {
+        number: sorted(quotes.values(), key=lambda item: (-item.score, item.ordinal))
+        for number, quotes in found.items()
+    }
     least = LEAST_SHARE * max((best[0].score for best in passages.values()), default=0.0)
     ranked = [
         _recalled(item, passages[item.number], now, own)
@@ -145,20 +132,13 @@ def asked_of(archive: Archive, query: str) -> Wording:
     words = list(dict.fromkeys(excerpts.words_of(query)))[: excerpts.QUESTION_WORDS]
     messages, counts = archive.word_counts(words)
     unknown = [word for word in words if not counts.get(word) and word not in STOP_WORDS and len(word) > 1]
-    stands_for = {
-        alike: word
-        for word in unknown[-UNKNOWN_WORDS:]
-        for alike in _alike(archive, word)
-        if alike not in counts
-    }
+    stands_for: dict[str, str] = {}
+    for word in unknown[-UNKNOWN_WORDS:]:
+        alike = archive.words_beginning(word, ALIKE)  # what an unfinished word may become
+        if not alike and len(stem(word)) > 2:
+            alike = archive.words_beginning(stem(word), ALIKE)  # else other forms of it
+        stands_for.update((other, word) for other in alike if other not in counts)
     return excerpts.question(query, messages, counts, stands_for)
-
-
-def _alike(archive: Archive, word: str) -> list[str]:
-    """What an unfinished word may become, else other forms of it."""
-    return archive.words_beginning(word, ALIKE) or (
-        archive.words_beginning(stem(word), ALIKE) if len(stem(word)) > 2 else []
-    )
 
 
 def messages_with(
@@ -190,8 +170,16 @@ def messages_with(
     return list(messages.values())
 
 
+def _add(found: Found, message: Message, score: float) -> None:
+    quotes = found.setdefault(message.conversation, {})
+    if message.ordinal not in quotes or quotes[message.ordinal].score < score:
+        quotes[message.ordinal] = Quote(
+            message.ordinal, message.role, message.at, message.text, score, message.tool, message.failed
+        )
+
+
 def _add_memories(
-    heaps: dict[int, _Heap], archive: Archive, store: Store, scope: SearchScope, hits: Sequence[Hit]
+    found: Found, archive: Archive, store: Store, scope: SearchScope, hits: Sequence[Hit]
 ) -> None:
     """Each memory that answers speaks for the message it came from, else for its session."""
     ids = [hit.id for hit in hits]
@@ -202,12 +190,11 @@ def _add_memories(
     numbers = {item.session: item.number for item in reversed(archive.by_sessions(scope, sessions))}
     for hit in hits:
         score = MEANING_WEIGHT * min(1.0, hit.score)
-        message = messages.get(events.get(hit.id, ""))
-        if message is not None:
-            heaps.setdefault(message.conversation, _Heap()).add(message, score)
+        if message := messages.get(events.get(hit.id, "")):
+            _add(found, message, score)
         elif hit.session is not None and hit.session in numbers:
             passage = Quote(0, hit.kind, hit.timestamp, hit.snippet or hit.title, score)
-            heaps.setdefault(numbers[hit.session], _Heap()).memories.append(passage)
+            found.setdefault(numbers[hit.session], {})[hit.id] = passage
 
 
 def _fits(item: Conversation, within: ConversationFilter) -> bool:
@@ -238,20 +225,8 @@ def _shown(asked: Wording, passages: Sequence[Quote]) -> tuple[Quote, ...]:
     return tuple(chosen.values())
 
 
-# --- which sessions a list of hits speaks of
-
-# Several fair hits outweigh one good hit, but not by their mere number: ln Σ exp(10·score).
+# Several fair passages outweigh one good one, but not by their mere number: ln Σ exp(10·score).
 SHARPNESS = 10.0
-
-
-def rank_sessions(hits: Iterable[Hit]) -> list[tuple[SessionId, float]]:
-    """Sessions with their score, best first; hits without a session are left out."""
-    scores: dict[SessionId, list[float]] = {}
-    for hit in hits:
-        if hit.session is not None:
-            scores.setdefault(hit.session, []).append(hit.score)
-    ranked = [(session, together(each)) for session, each in scores.items()]
-    return sorted(ranked, key=lambda pair: -pair[1])
 
 
 def together(scores: Iterable[float]) -> float:

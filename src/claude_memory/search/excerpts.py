@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from claude_memory.search.scoring import idf
+from claude_memory.search.ranking import idf
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 
 # A question that stands in a message as a line of its own is that very error or command; inside a

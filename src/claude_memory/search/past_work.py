@@ -5,7 +5,7 @@ Reads archived messages and the parts of exchanges; nothing here guesses from wo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -105,9 +105,12 @@ class WorkBook:
         memories = self.store.memories.find(self.scope, wanted, limit=NARROWED)
         records = self.store.archive.exchange_parts([memory.id for memory in memories])
         writers = self._writers(file, line) if line is not None else set()
-        shaped = [_shaped(id_, from_json(record), file, writers) for id_, record in records.items()]
-        edited = [one for one in shaped if one.edits]
-        return sorted(edited, key=lambda one: (one.line, one.timestamp), reverse=True)[:limit]
+        shaped = []
+        for id_, record in records.items():
+            exchange = from_json(record)
+            if edits := sum(count for name, count in exchange.files_edited if same_file(name, file)):
+                shaped.append(_shaped(id_, exchange, edits, wrote_line=id_ in writers))
+        return sorted(shaped, key=lambda one: (one.line, one.timestamp), reverse=True)[:limit]
 
     def fix(self, error: str, *, limit: int = 5) -> list[Fixed]:
         """The times this error was met, best match first, then newest; what was done, and whether it held."""
@@ -123,7 +126,11 @@ class WorkBook:
             if id_ not in met or met[id_].match < share:
                 met[id_] = _fixed(id_, exchange, message, asked, share)
         best = sorted(met.values(), key=lambda one: (round(one.match, 1), one.timestamp), reverse=True)
-        return [replace(one, came_back=_next_time(one, moments)) for one in best[:limit]]
+        found = []
+        for one in best[:limit]:
+            later = [at for at, id_ in moments if id_ != one.id and at > one.timestamp]
+            found.append(replace(one, came_back=min(later, default=None)))
+        return found
 
     def how(self, words: str, *, limit: int = 10) -> list[CommandRuns]:
         """Commands with these words, in themselves or in their description; those that worked come first."""
@@ -137,11 +144,15 @@ class WorkBook:
             ran = _command_at(exchange, message)
             if ran is None:
                 continue
-            match = len(wanted.intersection(index_terms(message.text))) / max(len(wanted), 1)
             exchanges[id_] = exchange
-            last = CommandRuns("", 0, 0, message.at, id_, "", _line(ran.error), match)
+            match = len(wanted.intersection(index_terms(message.text))) / max(len(wanted), 1)
             for segment in _telling_segments(command_of(message.text), wanted):
-                runs[segment] = _counted(runs.get(segment), replace(last, command=segment), failed=ran.failed)
+                new = CommandRuns(segment, 0, 0, message.at, id_, "", _line(ran.error), match)
+                old = runs.get(segment, new)
+                latest = new if new.last > old.last else old
+                worked, failed = old.worked + (not ran.failed), old.failed + ran.failed
+                most = max(old.match, match)
+                runs[segment] = replace(latest, worked=worked, failed=failed, match=most)
         best = max((run.match for run in runs.values()), default=0.0)
         near = [run for run in runs.values() if run.match >= NEARLY * best]
         near.sort(key=lambda run: (run.worked > 0, run.match, run.worked, run.last), reverse=True)
@@ -165,30 +176,23 @@ class WorkBook:
                     exchanges[place[0]] = from_json(place[4])
                 yield message, place[0], exchanges[place[0]]
 
+    def _calls(self, words: str, holds: Callable[[str], bool]) -> list[Message]:
+        return self.store.archive.matching(
+            self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED
+        )
+
     def _writers(self, file: str, line: str) -> set[MemoryId]:
         """Exchanges whose edit of the file holds the line as it stands now."""
-        text = " ".join(line.split())
+        text, name = " ".join(line.split()), relative(file, "").rpartition("/")[2]
         if sum(letter.isalnum() for letter in text) < TELLING_LINE:
             return set()
-        name = relative(file, "").rpartition("/")[2]
-
-        def holds(message: str) -> bool:
-            return name in message and text in " ".join(message.split())
-
-        archive = self.store.archive
-        calls = archive.matching(self.scope, [text], CALLS, holds, limit=CANDIDATES, depth=NARROWED)
+        calls = self._calls(text, lambda message: name in message and text in " ".join(message.split()))
         return {id_ for _, id_, _ in self._exchanges(calls)}
 
     def _with_command(self, words: str, *, failed: bool) -> tuple[MemoryId, ...]:
         """Exchanges that ran a command with all these words; with `failed`, where it failed."""
         wanted = words.casefold().split()
-
-        def holds(text: str) -> bool:
-            command = command_of(text).casefold()
-            return all(word in command for word in wanted)
-
-        archive = self.store.archive
-        calls = archive.matching(self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED)
+        calls = self._calls(words, lambda text: _has_words(command_of(text), wanted))
         ran = ((id_, _command_at(exchange, message)) for message, id_, exchange in self._exchanges(calls))
         return tuple(dict.fromkeys(id_ for id_, command in ran if command and (command.failed or not failed)))
 
@@ -196,16 +200,21 @@ class WorkBook:
         """Exchanges that made a commit of this hash, or whose subject holds these words."""
         wanted = words.casefold().split()
         messages = self.store.archive.candidates(self.scope, [words], NARROWED, CALLS_AND_RESULTS)
-        return tuple(
-            dict.fromkeys(
-                id_
-                for _, id_, exchange in self._exchanges(messages)
-                if any(_is_commit(commit.hash, commit.subject, wanted) for commit in exchange.commits)
-            )
-        )
+        found: dict[MemoryId, None] = {}
+        for _, id_, exchange in self._exchanges(messages):
+            for commit in exchange.commits:
+                is_named = len(wanted) == 1 and bool(commit.hash)
+                begins = commit.hash.startswith(wanted[0]) or wanted[0].startswith(commit.hash)
+                if (is_named and begins) or _has_words(commit.subject, wanted):
+                    found[id_] = None
+        return tuple(found)
 
 
-def _shaped(id_: MemoryId, exchange: Exchange, file: str, writers: Collection[MemoryId]) -> Shaped:
+def _has_words(text: str, wanted: Sequence[str]) -> bool:
+    return all(word in text.casefold() for word in wanted)
+
+
+def _shaped(id_: MemoryId, exchange: Exchange, edits: int, *, wrote_line: bool) -> Shaped:
     return Shaped(
         id=id_,
         title=title(exchange),
@@ -214,9 +223,9 @@ def _shaped(id_: MemoryId, exchange: Exchange, file: str, writers: Collection[Me
         session=exchange.session,
         branch=exchange.branch,
         timestamp=exchange.ended,
-        edits=sum(count for name, count in exchange.files_edited if same_file(name, file)),
+        edits=edits,
         commits=tuple(f"{commit.hash} {commit.subject}".strip() for commit in exchange.commits),
-        line=id_ in writers,
+        line=wrote_line,
     )
 
 
@@ -227,6 +236,9 @@ def _fixed(
     later = [command for command in exchange.commands if command.ordinal > message.ordinal]
     edited = ", ".join(name for name, _ in exchange.files_edited[:STEPS])
     ran = dict.fromkeys(_line(command.command) for command in later if not command.failed)
+    # Whether the same command, or the same check, passed afterwards.
+    wanted = (_checks(before[-1]) or set(segments(before[-1].command))) if before else set()
+    again = [command for command in later if wanted & (_checks(command) | set(segments(command.command)))]
     return Fixed(
         id=id_,
         title=title(exchange),
@@ -236,21 +248,9 @@ def _fixed(
         ended=_line(exchange.closing),
         session=exchange.session,
         timestamp=message.at,
-        outcome=_outcome(before[-1], later) if before else "unknown",
+        outcome=("failing" if again[-1].failed else "passed") if again else "unknown",
         match=round(share, 4),
     )
-
-
-def _next_time(fixed: Fixed, moments: Sequence[tuple[datetime, MemoryId]]) -> datetime | None:
-    """When the error came back in another exchange."""
-    return min((at for at, id_ in moments if id_ != fixed.id and at > fixed.timestamp), default=None)
-
-
-def _outcome(failed: Command, later: Sequence[Command]) -> str:
-    """Whether the same command, or the same check, passed afterwards."""
-    wanted = _checks(failed) or set(segments(failed.command))
-    again = [command for command in later if wanted & (_checks(command) | set(segments(command.command)))]
-    return ("failing" if again[-1].failed else "passed") if again else "unknown"
 
 
 def _checks(command: Command) -> set[str]:
@@ -267,20 +267,6 @@ def _telling_segments(command: str, wanted: set[str]) -> list[str]:
     named = [part for part in parts if wanted.intersection(index_terms(part))]
     telling = [part for part in parts if " " in part]  # a bare `cat` fed by a document tells nothing
     return [_line(part) for part in named or telling[:1]]
-
-
-def _counted(known: CommandRuns | None, run: CommandRuns, *, failed: bool) -> CommandRuns:
-    """One more run, described by the latest."""
-    known = known or run
-    latest = run if run.last > known.last else known
-    match = max(known.match, run.match)
-    return replace(latest, worked=known.worked + (not failed), failed=known.failed + failed, match=match)
-
-
-def _is_commit(hash_: str, subject: str, wanted: Sequence[str]) -> bool:
-    if len(wanted) == 1 and hash_ and (hash_.startswith(wanted[0]) or wanted[0].startswith(hash_)):
-        return True
-    return all(word in subject.casefold() for word in wanted)
 
 
 def _line(text: str) -> str:
@@ -334,19 +320,15 @@ def entries_around(
     earlier = [entry for entry in earlier if entry.id != anchor.id]
     later = [entry for entry in later if entry.id != anchor.id and entry not in earlier]
     own = replace(_from_memory(anchor), anchor=True)
-    return [*earlier[len(earlier) - before if len(earlier) > before else 0 :], own, *later[:after]]
+    return [*earlier[max(len(earlier) - before, 0) :], own, *later[:after]]
 
 
 def _entries(
     store: Store, scope: SearchScope, wanted: MemoryFilter, count: int, *, newest_first: bool
 ) -> list[TimelineEntry]:
     memories = store.memories.find(scope, wanted, limit=count, newest_first=newest_first)
-    events = store.archive.events(
-        scope,
-        EventFilter(session=wanted.session, kinds=SHOWN_EVENTS, since=wanted.since, until=wanted.until),
-        limit=2 * count,
-        newest_first=newest_first,
-    )
+    shown = EventFilter(session=wanted.session, kinds=SHOWN_EVENTS, since=wanted.since, until=wanted.until)
+    events = store.archive.events(scope, shown, limit=2 * count, newest_first=newest_first)
     # Exchanges tell already of the events of conversations that were understood to their end.
     talks = store.archive.by_sessions(scope, list({event.session for event in events if event.session}))
     understood = {talk.session for talk in talks if talk.understood >= talk.messages}
@@ -358,13 +340,10 @@ def _entries(
         for memory in memories
         if memory.provenance.get("source") != "session" or _span(memory) not in alone
     ]
-    entries += [
-        TimelineEntry(
-            event.id, event.kind, _event_title(event), event.timestamp, event.session, is_event=True
-        )
-        for event in events
-        if event.id not in own and event.session not in understood
-    ]
+    for event in events:
+        if event.id not in own and event.session not in understood:
+            what = (event.id, event.kind, _event_title(event), event.timestamp, event.session)
+            entries.append(TimelineEntry(*what, is_event=True))
     entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
     return sorted(entries[:count], key=lambda entry: entry.timestamp)
 
@@ -379,12 +358,9 @@ def _from_memory(memory: StoredMemory) -> TimelineEntry:
 
 def _event_title(event: Event) -> str:
     text = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
-    inputs = event.payload.get("tool_input")
     if not text:
-        given = (
-            next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
-            if isinstance(inputs, dict)
-            else ""
-        )
+        inputs = event.payload.get("tool_input")
+        inputs = inputs if isinstance(inputs, dict) else {}
+        given = next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
         text = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
     return str(text).strip().partition("\n")[0][:EVENT_WIDTH]

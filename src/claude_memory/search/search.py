@@ -8,17 +8,40 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
+from typing import NamedTuple
 
 from claude_memory.embed import Embedder
-from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, SearchScope, SessionId, StoredMemory, Trust
+from claude_memory.model import (
+    Hit,
+    Kind,
+    MemoryFilter,
+    MemoryId,
+    SearchScope,
+    SessionId,
+    Status,
+    StoredMemory,
+    Trust,
+)
 from claude_memory.search.excerpts import one_line, snippet
-from claude_memory.search.ranking import TEXT_CANDIDATES, Question, Ranking, Scored, ask, rank, relevance
-from claude_memory.search.scoring import KIND_BONUS, bonuses, validity
+from claude_memory.search.ranking import (
+    KIND_BONUS,
+    TEXT_CANDIDATES,
+    Question,
+    Ranking,
+    Scored,
+    ask,
+    bonuses,
+    contributions,
+    coverage,
+    rank,
+    relevance,
+    validity,
+)
 from claude_memory.store.base import Store
 from claude_memory.text.words import index_terms, query_terms, shorten
 from claude_memory.understand.model import places_of
@@ -138,19 +161,15 @@ def _with_session(judged: Sequence[Judged]) -> list[Judged]:
     for item in judged:
         if item.memory.kind is Kind.OBSERVATION:
             scores.setdefault(item.memory.session, []).append(item.score)
-    return [
-        _lifted(item, scores[item.memory.session])
-        if item.memory.kind is Kind.OBSERVATION and item.memory.session
-        else item
-        for item in judged
-    ]
-
-
-def _lifted(item: Judged, scores: Sequence[float]) -> Judged:
-    best = sorted(scores)[-SESSION_EXCHANGES:]
-    total = sum(math.exp(SESSION_SHARPNESS * (score - best[-1])) for score in best)
-    bonus = math.log(total) / SESSION_SHARPNESS
-    return replace(item, score=item.score + bonus, session_bonus=bonus)
+    lifted = []
+    for item in judged:
+        bonus = 0.0
+        if item.memory.kind is Kind.OBSERVATION and item.memory.session:
+            best = sorted(scores[item.memory.session])[-SESSION_EXCHANGES:]
+            total = sum(math.exp(SESSION_SHARPNESS * (score - best[-1])) for score in best)
+            bonus = math.log(total) / SESSION_SHARPNESS
+        lifted.append(replace(item, score=item.score + bonus, session_bonus=bonus) if bonus else item)
+    return lifted
 
 
 # --- what was replaced, and what took its place
@@ -162,46 +181,43 @@ def _successors(store: Store, question: Question, judged: Sequence[Judged]) -> l
     added: list[Judged] = []
     latest = list(judged)
     while latest and len(added) < _JUDGED:
-        replaced = {item.memory.superseded_by: item for item in latest if item.memory.superseded_by}
+        replaced = {item.memory.superseded_by: item.best for item in latest if item.memory.superseded_by}
         missing = [id_ for id_ in replaced if id_ not in known]
         newer = store.memories.find(question.scope, question.filter_, ids=missing) if missing else []
-        latest = [Judged(memory, _standing_for(memory, replaced[memory.id].best), 0.0) for memory in newer]
+        latest = []
+        for memory in newer:
+            old, text = replaced[memory.id], memory.body
+            passage = replace(old.passage, memory=memory.id, text=text, own=(), near=(), far=(), date=())
+            cosine = None if old.cosine is None else 0.0
+            latest.append(Judged(memory, Scored(passage, 0.0, 0.0, cosine, 0.0), 0.0))
         known.update(memory.id for memory in newer)
         added += latest
     return added
 
 
-def _standing_for(memory: StoredMemory, old: Scored) -> Scored:
-    passage = replace(old.passage, memory=memory.id, text=memory.body, own=(), near=(), far=(), date=())
-    return Scored(passage, 0.0, 0.0, None if old.cosine is None else 0.0, 0.0)
-
-
 def _with_replaced(judged: Sequence[Judged]) -> list[Judged]:
     """Best first. What took the place of an answer stands there in its stead, and the old one below it."""
     by_id = {item.memory.id: item for item in judged}
+
+    def later(item: Judged) -> Iterator[Judged]:
+        newer = by_id.get(item.memory.superseded_by) if item.memory.superseded_by else None
+        for _ in by_id:  # a chain is no longer, unless it is a circle
+            if newer is None:
+                return
+            yield newer
+            newer = by_id.get(newer.memory.superseded_by) if newer.memory.superseded_by else None
+
     for old in sorted(judged, key=lambda item: -item.score):
-        newer = _newer(by_id, old)
-        while newer is not None and newer.score < old.score:
+        for newer in later(old):
+            if newer.score >= old.score:
+                break
             by_id[newer.memory.id] = replace(newer, score=old.score, in_place_of=old.best)
-            newer = _newer(by_id, newer)
-    settled = [replace(item, score=item.score - _STEP * _age(by_id, item)) for item in by_id.values()]
+    ages = {item.memory.id: sum(1 for _ in later(item)) for item in judged}  # how often it was replaced
+    settled = [replace(item, score=item.score - _STEP * ages[id_]) for id_, item in by_id.items()]
     return sorted(settled, key=lambda item: -item.score)
 
 
-def _newer(by_id: Mapping[MemoryId, Judged], item: Judged) -> Judged | None:
-    return by_id.get(item.memory.superseded_by) if item.memory.superseded_by else None
-
-
-def _age(by_id: Mapping[MemoryId, Judged], item: Judged) -> int:
-    """How often a memory was replaced, one after the other."""
-    steps = 0
-    newer = _newer(by_id, item)
-    while newer is not None and steps < len(by_id):
-        newer, steps = _newer(by_id, newer), steps + 1
-    return steps
-
-
-def _once(judged: Sequence[Judged]) -> Iterable[Judged]:
+def _once(judged: Sequence[Judged]) -> Iterator[Judged]:
     """Each text once, and of what was understood from the same messages the best alone.
 
     A session's record tells of all its exchanges: it stands where none of them does.
@@ -324,3 +340,90 @@ def latest_first(judged: list[Judged], question: Question, weights: Mapping[str,
     ]
     led = {item.memory.id for item in leading}
     return [*leading, *(item for item in judged if item.memory.id not in led)]
+
+
+# --- why a memory was found, or was not: the numbers of the same computation, and words for them
+
+_DEPTH = 200
+_CLOSE, _FAIRLY_CLOSE = 0.75, 0.65
+_LIKELY, _POSSIBLE = 0.6, 0.2
+_LIFTS = 0.01  # a bonus from which it is told
+
+
+class Explanation(NamedTuple):
+    """One memory against one question."""
+
+    memory: MemoryId
+    query: str
+    numbers: Mapping[str, float]
+    words: tuple[str, ...]
+
+
+def explain(
+    store: Store,
+    embedder: Embedder | None,
+    scope: SearchScope,
+    query: str,
+    memory: MemoryId,
+    *,
+    now: datetime,
+) -> Explanation:
+    """The place of one memory among the answers, and what put it there."""
+    ranking = rank(store, ask(query, scope, MemoryFilter(), embedder), depth=_DEPTH)
+    judged = judged_by(store, ranking, now, (), keep=_DEPTH)
+    place = next((place for place, item in enumerate(judged, 1) if item.memory.id == memory), 0)
+    if not place:
+        absence = f"is not among the best {_DEPTH} answers: other memories share more with the question"
+        if not ranking.question.terms and ranking.scan is None:
+            absence = "the question holds no words to search for"
+        return Explanation(memory, query, {}, (absence,))
+    item = judged[place - 1]
+    best, scan = item.best, ranking.scan
+    parts = contributions(best.passage, ranking.weights, ranking.statistics.mean_length)
+    shared = sorted(parts, key=lambda term: -parts[term])
+    numbers = {
+        "rank": float(place),
+        "relevance": round(item.relevance(ranking), 4),
+        "words_covered": coverage(ranking, best),
+        "score": item.score,
+        "fused": best.fused,
+        "bm25": best.plain_lexical,
+        "bm25_best": max(other.plain_lexical for other in ranking.scored),
+        "bm25_with_feedback": best.lexical,
+        "words_shared": float(len(shared)),
+        "words_asked": float(len(ranking.question.terms)),
+        "session": item.session_bonus,
+        "validity": validity(item.memory),
+    }
+    if best.cosine is not None and scan is not None:
+        numbers |= {"cosine": best.cosine, "cosine_mean": scan.mean}
+        numbers |= {"cosine_deviation": scan.deviation, "cosine_minimum": scan.minimum}
+    numbers |= bonuses(item.memory, now)
+    return Explanation(memory, query, numbers, tuple(_told(item, numbers, shared)))
+
+
+def _told(item: Judged, numbers: Mapping[str, float], shared: Sequence[str]) -> Iterator[str]:
+    asked, relevant, cosine = int(numbers["words_asked"]), numbers["relevance"], item.best.cosine
+    around = "" if {*shared} & {*item.best.passage.own} else " (all in its neighbours or its date)"
+    if shared:
+        yield f"shares {len(shared)} of {asked} words with the question: {', '.join(shared[:8])}{around}"
+    else:
+        yield f"shares none of the {asked} words of the question"
+    if cosine is None:
+        yield "was compared by words only: no vector of question or memory at hand"
+    else:
+        close = "close" if cosine >= _CLOSE else "fairly close" if cosine >= _FAIRLY_CLOSE else "not close"
+        yield f"is {close} in meaning ({cosine:.2f})"
+    if numbers["bm25_with_feedback"] > numbers["bm25"]:
+        yield "shares further words with the best answers found first"
+    if item.memory.status is Status.SUPERSEDED:
+        yield f"was replaced by {item.memory.superseded_by}, so it sinks"
+    if item.in_place_of is not None:
+        yield "stands before an older memory on the same subject"
+    if numbers.get("recency", 0.0) > _LIFTS:
+        yield "is recent, which lifts it a little"
+    if numbers["session"] > _LIFTS:
+        yield "other exchanges of its session answer, too"
+    unlikely = "may be the answer" if relevant >= _POSSIBLE else "probably about something else"
+    yield f"is {'likely the answer' if relevant >= _LIKELY else unlikely} ({relevant:.2f})"
+    yield f"comes at place {int(numbers['rank'])} for this question"
