@@ -112,23 +112,18 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
 
 def recurring(store: Store, scope: SearchScope) -> list[Recurring]:
     """How the project is checked, and which files change together, as its sessions show it."""
-    checks: defaultdict[str, list[SessionId]] = defaultdict(list)
-    pairs: defaultdict[tuple[str, str], list[SessionId]] = defaultdict(list)
+    shown: defaultdict[tuple[str, str], list[SessionId]] = defaultdict(list)
     for conversation, record in store.archive.session_records(scope, _SESSIONS):
-        for command in record.get("checks", ()):
-            checks[str(command)].append(conversation.session)
         files = [str(path) for path, edits in record.get("files", ()) if edits][:_FILES_A_SESSION]
-        for pair in combinations(sorted(files), 2):
-            pairs[pair].append(conversation.session)
-    found = [Recurring("check", command, tuple(shown)) for command, shown in checks.items()]
-    found = [item for item in found if len(item.sessions) >= _FEWEST_CHECKS]
-    together = [
-        Recurring("together", " and ".join(pair), tuple(shown))
-        for pair, shown in pairs.items()
-        if len(shown) >= _PATTERN_SESSIONS
-    ]
-    by_sessions = lambda item: (-len(item.sessions), item.text)  # noqa: E731
-    return [*sorted(found, key=by_sessions)[:_MOST_CHECKS], *sorted(together, key=by_sessions)[:_MOST_PAIRS]]
+        keys = [("check", str(command)) for command in record.get("checks", ())]
+        keys += [("together", " and ".join(pair)) for pair in combinations(sorted(files), 2)]
+        for key in keys:
+            shown[key].append(conversation.session)
+    found = [Recurring(*key, tuple(sessions)) for key, sessions in shown.items()]
+    found.sort(key=lambda item: (-len(item.sessions), item.text))
+    checks = [item for item in found if item.kind == "check" and len(item.sessions) >= _FEWEST_CHECKS]
+    pairs = [item for item in found if item.kind != "check" and len(item.sessions) >= _PATTERN_SESSIONS]
+    return [*checks[:_MOST_CHECKS], *pairs[:_MOST_PAIRS]]
 
 
 def _speaks_of(text: str, topic: str | None) -> bool:
@@ -136,12 +131,9 @@ def _speaks_of(text: str, topic: str | None) -> bool:
 
 
 def _about(memory: StoredMemory, topic: str | None) -> bool:
-    if topic is None:
+    if topic is None or topic.casefold() in (own.casefold() for own in memory.topics):
         return True
-    if topic.casefold() in (own.casefold() for own in memory.topics):
-        return True
-    wanted = set(query_terms(topic))
-    return bool(wanted) and wanted <= set(query_terms(f"{memory.title} {memory.body[:2000]}"))
+    return bool(query_terms(topic)) and _speaks_of(f"{memory.title} {memory.body[:2000]}", topic)
 
 
 def _decision(memory: StoredMemory, links: Links) -> Decision:
@@ -169,25 +161,42 @@ def _against(id_: MemoryId, links: Links) -> tuple[MemoryId, ...]:
 def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
     """Write knowledge_graph.json, patterns.json and conventions.json of a project; unchanged ones stay."""
     known = knowledge(store, project)
-    rules, recurring = known.rules, known.recurring
-    documents = {
-        "knowledge_graph.json": {
-            "decisions": [_decision_record(decision) for decision in known.decisions],
-            "things": [{"kind": item.kind, "name": item.name, "memories": n} for item, n in known.things],
-            "edges": _edges(store, known),
-        },
-        "patterns.json": [
-            *(_rule_record(rule) for rule in rules if rule.memory.kind is not Kind.CONVENTION),
-            *(_recurring_record(item) for item in recurring if item.kind != "check"),
-        ],
-        "conventions.json": [
-            *(_rule_record(rule) for rule in rules if rule.memory.kind is Kind.CONVENTION),
-            *(_recurring_record(item) for item in recurring if item.kind == "check"),
-        ],
+    rules: dict[bool, list[dict[str, Any]]] = {True: [], False: []}  # conventions, and patterns
+    for rule in known.rules:
+        rules[rule.memory.kind is Kind.CONVENTION].append(
+            {
+                "id": rule.memory.id,
+                "kind": rule.memory.kind.value,
+                "text": rule.memory.body,
+                "sessions": rule.sessions,
+                "times": rule.times,
+                "since": rule.since.date().isoformat(),
+            }
+        )
+    for item in known.recurring:
+        shown = list(item.sessions[:_SHOWN_SESSIONS])
+        record = {"kind": item.kind, "text": item.text, "sessions": len(item.sessions), "shown_in": shown}
+        rules[item.kind == "check"].append(record)
+    decisions = [
+        {
+            "id": decision.memory.id,
+            "text": decision.memory.body,
+            "reason": decision.reason,
+            "replaced": list(decision.replaced),
+            "at": decision.memory.created_at.date().isoformat(),
+        }
+        for decision in known.decisions
+    ]
+    things = [{"kind": item.kind, "name": item.name, "memories": n} for item, n in known.things]
+    graph = {"decisions": decisions, "things": things, "edges": _edges(store, known)}
+    contents = {
+        "knowledge_graph.json": graph,
+        "patterns.json": rules[False],
+        "conventions.json": rules[True],
     }
     folder = private_folder(private_folder(home / "projects") / project.id)
     written = []
-    for name, content in documents.items():
+    for name, content in contents.items():
         path = folder / name
         text = json.dumps(content, ensure_ascii=False, indent=1).encode("utf-8", "replace") + b"\n"
         if not path.exists() or path.read_bytes() != text:
@@ -198,41 +207,12 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
 
 def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
     """What decisions and rules bear on, and how they bear on each other."""
-    ids = [decision.memory.id for decision in found.decisions] + [rule.memory.id for rule in found.rules]
-    mentions = store.graph.of_memories(ids, limit=_MOST_EDGES) if ids else []
-    edges = [
-        {"from": item.memory, "relation": item.relation, "to": f"{item.entity.kind}:{item.entity.name}"}
-        for item in mentions
+    ids = [item.memory.id for item in (*found.decisions, *found.rules)]
+    if not ids:
+        return []
+    ties = [
+        (item.memory, item.relation, f"{item.entity.kind}:{item.entity.name}")
+        for item in store.graph.of_memories(ids, limit=_MOST_EDGES)
     ]
-    related = store.lifecycle.relations(ids) if ids else []
-    return edges + [{"from": item.source, "relation": item.kind, "to": item.target} for item in related]
-
-
-def _recurring_record(item: Recurring) -> dict[str, Any]:
-    return {
-        "kind": item.kind,
-        "text": item.text,
-        "sessions": len(item.sessions),
-        "shown_in": list(item.sessions[:_SHOWN_SESSIONS]),
-    }
-
-
-def _rule_record(rule: ConventionInUse) -> dict[str, Any]:
-    return {
-        "id": rule.memory.id,
-        "kind": rule.memory.kind.value,
-        "text": rule.memory.body,
-        "sessions": rule.sessions,
-        "times": rule.times,
-        "since": rule.since.date().isoformat(),
-    }
-
-
-def _decision_record(decision: Decision) -> dict[str, Any]:
-    return {
-        "id": decision.memory.id,
-        "text": decision.memory.body,
-        "reason": decision.reason,
-        "replaced": list(decision.replaced),
-        "at": decision.memory.created_at.date().isoformat(),
-    }
+    ties += [(item.source, item.kind, item.target) for item in store.lifecycle.relations(ids)]
+    return [{"from": source, "relation": relation, "to": target} for source, relation, target in ties]
