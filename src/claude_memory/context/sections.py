@@ -19,7 +19,6 @@ from claude_memory.context.moments import (
     REASON_CHARACTERS,
     Line,
     Offer,
-    doubt,
     due_lines,
     own_words,
     statement,
@@ -219,7 +218,7 @@ def told(situation: Situation) -> list[Line]:
     noted = [one for one in noted if one.pinned or one.provenance.get("source") in ON_PURPOSE]
 
     def line(memory: StoredMemory, reason: str) -> Line:
-        text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
+        text = line_for(memory, characters=_CHARACTERS)
         return Line(text, memory.id, reason)
 
     return [
@@ -230,11 +229,8 @@ def told(situation: Situation) -> list[Line]:
     ]
 
 
-def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
-    """One line for a memory: kind, day, what it says; quoted unless a person said it.
-
-    With the project's folder, what it claims of files there is looked at.
-    """
+def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
+    """One line for a memory: kind, day, what it says; quoted unless a person said it."""
     said = statement(memory.title, memory.body)
     if memory.trust is Trust.USER:
         shown = own_words(said, characters)
@@ -244,7 +240,6 @@ def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> 
         shown = f"{quoted(said, characters)}, from {_SOURCES[memory.trust]}{where}"
     stale = memory.provenance.get("stale")
     mark = f" (possibly out of date: {quoted(str(stale), REASON_CHARACTERS)})" if stale else ""
-    mark = (doubt(said, root) if root else "") or mark
     return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{mark} [{memory.id}]"
 
 

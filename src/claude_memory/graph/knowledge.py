@@ -207,7 +207,7 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
 
 def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
     """What decisions and rules bear on, and how they bear on each other."""
-    ids = [item.memory.id for item in (*found.decisions, *found.rules)]
+    ids = [item.memory.id for item in found.decisions] + [item.memory.id for item in found.rules]
     if not ids:
         return []
     ties = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -85,11 +85,10 @@ def search(
     now: datetime,
     boost_files: Sequence[str] = (),
     boosts: Mapping[MemoryId, float] = NO_BOOSTS,
-    stale: Callable[[StoredMemory], str] = lambda _: "",
 ) -> list[Hit]:
     """The memories that answer best, best first; an empty list if nothing speaks for any.
 
-    Without a `min_relevance` the list ends where relevance falls to nothing. `stale` tells what is outdated.
+    Without a `min_relevance` the list ends where relevance falls to nothing.
     """
     if limit <= 0 or not query.strip():
         return []
@@ -110,7 +109,7 @@ def search(
             break
         if min_relevance is None and ceiling <= NOTHING and _pads(ranking, item, hits):
             break
-        hits.append(_hit(ranking, item, ceiling, stale(item.memory)))
+        hits.append(_hit(ranking, item, ceiling))
     return hits
 
 
@@ -238,7 +237,7 @@ def _once(judged: Sequence[Judged]) -> Iterator[Judged]:
         yield item
 
 
-def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
+def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
     memory, origin = item.memory, item.memory.provenance
     in_file = origin.get("source") == "file" and origin.get("file") and origin.get("line")
     return Hit(
@@ -256,7 +255,7 @@ def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
         superseded_by=memory.superseded_by,
         score=round(item.score, 6),
         place=f"{origin['file']}:{origin['line']}" if in_file else "",
-        stale=stale,
+        stale=str(origin.get("stale") or ""),
     )
 
 
