@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from claude_memory.transcripts.model import (
@@ -69,7 +69,6 @@ class ClaudeReader(Reader):
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self._folder = source.path.parent
         self._prompt, self._first = text_of(state, "prompt"), text_of(state, "first")
         self._tools = {str(call): str(tool) for call, tool in mapping_of(state, "tools").items()}
         self._leaves = dict.fromkeys(map(str, list_of(state, "leaves")))
@@ -80,7 +79,7 @@ class ClaudeReader(Reader):
 
     @property
     def settled(self) -> bool:
-        return self._held is None and not self._queue.waits and not self._placeless
+        return self._held is None and not self._queue.waiting and not self._placeless
 
     def state(self) -> dict[str, Any]:
         """With the prompt that is being answered and the calls whose results are to come."""
@@ -288,21 +287,13 @@ class ClaudeReader(Reader):
 
     def _unspilled(self, line: Mapping[str, Any], text: str) -> str:
         """A large output lies in a file of its own; the line holds its beginning and the file's name."""
-        found = _SPILLED.search(text) if len(text) < 8_000 else None
-        if found is None:
+        found, here = _SPILLED.search(text[:8_000]), self.source.path.parent
+        if found is None or len(text) > 8_000:
             return text
-        for folder in (self._folder / text_of(line, "sessionId"), self._folder.parent, self._folder):
-            if whole := _head(folder / "tool-results" / found.group(1)):
-                return whole
+        for folder in (here / text_of(line, "sessionId"), here.parent, here):
+            with suppress(OSError), (folder / "tool-results" / found[1]).open("rb") as handle:
+                return handle.read(_SPILLED_CHARACTERS).decode("utf-8", "replace") or text
         return text
-
-
-def _head(path: Path) -> str:
-    try:
-        with path.open("rb") as handle:
-            return handle.read(_SPILLED_CHARACTERS).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 # --- prompts that wait while the agent works: which of them stand nowhere else in the transcript
@@ -327,50 +318,35 @@ class _Queue:
 
     def __init__(self, told: set[str]) -> None:
         self.told = told
-        self._waiting: list[_Waiting] = []
-        self._submitted: list[_Waiting] = []
-
-    @property
-    def waits(self) -> bool:
-        """Whether anything is in it that its own line may still tell."""
-        return bool(self._waiting or self._submitted)
+        self.waiting: list[_Waiting] = []
 
     def works(self) -> None:
         """The agent said or did something."""
-        for prompt in self._waiting:
+        for prompt in self.waiting:
             prompt.worked = True
 
     def changed(self, line: Mapping[str, Any]) -> list[_Waiting]:
         """Take note of one operation; returns the person's prompts that nothing else will tell."""
         operation, text = line.get("operation"), text_of(line, "content")
         if operation == "enqueue":
-            self._waiting.append(_Waiting(text, line))
+            self.waiting.append(_Waiting(text, line))
         elif operation == "popAll":
-            self._waiting.clear()  # taken back before the agent saw them
-        elif operation in ("dequeue", "remove") and self._waiting:
-            same = (prompt for prompt in self._waiting if text and prompt.text == text)
-            prompt = next(same, self._waiting[0])
-            self._waiting.remove(prompt)
-            if operation == "remove":
-                return list(self._tell([prompt]))
-            self._submitted.append(prompt)
+            self.waiting.clear()  # taken back before the agent saw them
+        elif operation == "remove" and self.waiting:
+            same = (prompt for prompt in self.waiting if text and prompt.text == text)
+            return self._told([next(same, self.waiting[0])])
         return []
 
     def arrived(self, text: str) -> _Waiting | None:
         """The prompt that waited and now has its own line, alone or together with others."""
-        said = text.strip()
-        submitted = [prompt for prompt in self._submitted if prompt.text.strip() in said]
-        waiting = [prompt for prompt in self._waiting if prompt.text.strip() == said][:1]
-        found = submitted or waiting
-        self._submitted = [prompt for prompt in self._submitted if prompt not in found]
-        self._waiting = [prompt for prompt in self._waiting if prompt not in found]
+        said = f"\n{text.strip()}\n"
+        found = [prompt for prompt in self.waiting if f"\n{prompt.text.strip()}\n" in said]
+        self.waiting = [prompt for prompt in self.waiting if prompt not in found]
         return found[0] if found else None
 
     def rest(self) -> list[_Waiting]:
         """The person's prompts that are left; their own lines are not expected any more."""
-        prompts = [*self._submitted, *self._waiting]
-        self._submitted, self._waiting = [], []
-        return list(self._tell(prompts))
+        return self._told(self.waiting)
 
     def was_told(self, text: str) -> bool:
         """Whether these words were already told from the queue; each is asked for once."""
@@ -379,12 +355,19 @@ class _Queue:
         self.told.discard(name)
         return known
 
-    def _tell(self, prompts: list[_Waiting]) -> Iterator[_Waiting]:
-        for prompt in prompts:
-            verdict = speaker.of_prompt(prompt.text)
-            if verdict.speaker is Speaker.PERSON and prompt.text.strip():
-                self.told.add(_name(verdict.words))
-                yield _Waiting(verdict.words, prompt.line, worked=True)
+    def _told(self, prompts: list[_Waiting]) -> list[_Waiting]:
+        """The person's words of these prompts, which wait no longer."""
+        self.waiting = [prompt for prompt in self.waiting if prompt not in prompts]
+        verdicts = [
+            (speaker.of_prompt(prompt.text), prompt.line) for prompt in prompts if prompt.text.strip()
+        ]
+        spoken = [
+            _Waiting(said.words, line, worked=True)
+            for said, line in verdicts
+            if said.speaker is Speaker.PERSON
+        ]
+        self.told.update(_name(prompt.text) for prompt in spoken)
+        return spoken
 
 
 def _name(text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,9 @@ from claude_memory.understand.speaker import Speaker, of_texts
 
 # --- Codex
 
-_PICTURE = re.compile(r"\s*</?image\b[^>]*>\s*")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_PICTURE = re.compile(r"\s*</?image\b[^>]*>\s*")
 
 
 class CodexReader(Reader):
@@ -82,22 +83,17 @@ class CodexReader(Reader):
             self.stopped = self.stopped or kind == "turn_aborted"
 
     def _item(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
-        kind = item.get("type")
-        if kind == "message":
-            yield from self._message(item, at)
-        elif kind in _CALLS:
+        kind, role, content = str(item.get("type")), item.get("role"), item.get("content")
+        if kind in _CALLS:
             given = item.get("arguments") or item.get("input") or item.get("action")
-            yield self.call(text_of(item, "name") or str(kind), text_of(item, "call_id"), _given(given), at)
+            yield self.call(text_of(item, "name") or kind, text_of(item, "call_id"), _given(given), at)
         elif kind in _OUTPUTS:
             text, failed = _output(item.get("output"))
             yield self.result(text_of(item, "call_id"), text, at, failed=failed)
-
-    def _message(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
-        content = item.get("content")
-        if item.get("role") == "assistant":
+        elif kind == "message" and role == "assistant":
             if (text := joined_text(content)).strip():
                 yield self.turn(Role.ASSISTANT, text, at)
-        elif item.get("role") == "user":
+        elif kind == "message" and role == "user":
             blocks = content if isinstance(content, list) else [content]
             texts = [text for block in blocks if not _PICTURE.fullmatch(text := joined_text([block]))]
             said = of_texts(texts)
@@ -125,16 +121,15 @@ class CodexReader(Reader):
 def _given(arguments: Any) -> Any:
     """A call's input; a command given as a list of words becomes a line."""
     found = json_object(arguments.encode("utf-8", "replace")) if isinstance(arguments, str) else arguments
-    if found is None:
+    if not isinstance(found, Mapping):
         return arguments
-    command = found.get("command") if isinstance(found, Mapping) else None
+    command = found.get("command", found.get("cmd"))
     if isinstance(command, list):
         words = [word for word in command if isinstance(word, str)]
-        shell = len(words) > 2 and words[1] in ("-lc", "-c")
-        return {**found, "command": words[2] if shell else " ".join(words)}
-    if isinstance(found, Mapping) and isinstance(found.get("cmd"), str):
-        return {**{key: value for key, value in found.items() if key != "cmd"}, "command": found["cmd"]}
-    return found
+        command = words[2] if len(words) > 2 and words[1] in ("-lc", "-c") else " ".join(words)
+    if not isinstance(command, str):
+        return found
+    return {**{key: value for key, value in found.items() if key != "cmd"}, "command": command}
 
 
 def _output(output: Any) -> tuple[str, bool]:
@@ -230,10 +225,9 @@ class GeminiReader(Reader):
         elif text.strip():
             yield self.turn(role, text, at, own=own)
         for call in blocks_of(list_of(record, "toolCalls")):
-            id_, name, failed = text_of(call, "id"), text_of(call, "name"), call.get("status")
-            moment, answer = call.get("timestamp") or at, _response(call)
-            cut = failed in ("error", "cancelled")
-            yield from self.tool(name, id_, call.get("args"), answer, moment, failed=cut)
+            failed, moment = call.get("status") in ("error", "cancelled"), call.get("timestamp") or at
+            named = text_of(call, "name"), text_of(call, "id")
+            yield from self.tool(*named, call.get("args"), _response(call), moment, failed=failed)
 
 
 def _typed(record: Mapping[str, Any]) -> Iterator[str]:
@@ -248,13 +242,9 @@ def _typed(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _response(call: Mapping[str, Any]) -> str:
     parts = []
-    result = call.get("result")
-    for part in result if isinstance(result, list) else [result]:
-        if isinstance(part, Mapping):
-            response = mapping_of(mapping_of(part, "functionResponse"), "response")
-            parts.append(text_of(response, "output") or text_of(response, "error") or text_of(part, "text"))
-        elif isinstance(part, str):
-            parts.append(part)
+    for part in blocks_of(list_of(call, "result")):
+        response = mapping_of(mapping_of(part, "functionResponse"), "response")
+        parts.append(text_of(response, "output") or text_of(response, "error") or text_of(part, "text"))
     return "\n".join(filter(None, parts)) or text_of(call, "resultDisplay")
 
 
@@ -263,10 +253,9 @@ def _noted_folder(path: Path) -> str:
     project = next((folder.parent for folder in path.parents if folder.name == "chats"), None)
     if project is None:
         return ""
-    try:
+    with suppress(OSError, ValueError):
         return (project / ".project_root").read_text("utf-8").strip() or project.name
-    except (OSError, ValueError):
-        return project.name
+    return project.name
 
 
 # --- OpenCode
@@ -374,20 +363,16 @@ def _slug_folder(path: Path) -> str:
     if "agent-transcripts" not in parts:
         return ""
     slug = parts[parts.index("agent-transcripts") - 1]
-    return _existing(os.sep, slug.split("-")) or slug
+    return _existing(Path(os.sep), slug.split("-")) or slug
 
 
-def _existing(root: str, words: list[str]) -> str:
+def _existing(root: Path, words: list[str]) -> str:
     """A folder below `root` whose name reads as the words; dashes may belong to names."""
-    for count in range(1, len(words) + 1):
-        folder = os.path.join(root, "-".join(words[:count]))  # noqa: PTH118
-        if not os.path.isdir(folder):  # noqa: PTH112
-            continue
-        if count == len(words):
-            return folder
-        if found := _existing(folder, words[count:]):
-            return found
-    return ""
+    if not words:
+        return str(root)
+    names = ("-".join(words[:count]) for count in range(1, len(words) + 1))
+    found = (_existing(root / name, words[name.count("-") + 1 :]) for name in names if (root / name).is_dir())
+    return next(filter(None, found), "")
 
 
 READERS: Mapping[str, type[Reader]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -76,23 +77,21 @@ def within(path: Path, agent: str | None = None) -> Iterator[SourceFile]:
             yield source
 
 
+_NAMES = (  # which names and folders tell whose a file is
+    ("opencode", re.compile(r"(?:^|[\\/])(?:opencode\.db|ses_[^\\/]*\.json)$")),
+    ("codex", re.compile(r"(?:^|[\\/])rollout-[^\\/]*\.jsonl[^\\/]*$")),
+    ("gemini-cli", re.compile(r"[\\/]chats[\\/]session-[^\\/]*$")),
+    ("cursor", re.compile(r"[\\/]agent-transcripts[\\/]")),
+    ("factory", re.compile(r"[\\/]\.factory[\\/]")),
+)
+
+
 def owner_of(path: Path) -> str | None:
     """Whose conversation a file holds, by its name, else by its first lines; None if nobody's."""
-    name = path.name
-    if name == "opencode.db" or (name.startswith("ses_") and name.endswith(".json")):
-        return "opencode"
-    if name.startswith("rollout-") and ".jsonl" in name:
-        return "codex"
-    if name.startswith("session-") and path.parent.name == "chats":
-        return "gemini-cli"
-    if "agent-transcripts" in path.parts:
-        return "cursor"
-    if ".factory" in path.parts:
-        return "factory"
-    return _sniffed(path) if name.endswith((".jsonl", ".zst")) or name.startswith("session-") else None
-
-
-def _sniffed(path: Path) -> str | None:
+    if named := next((agent for agent, name in _NAMES if name.search(str(path))), None):
+        return named
+    if not (path.name.endswith((".jsonl", ".zst")) or path.name.startswith("session-")):
+        return None
     try:
         if is_one_document(path):
             return _marked(_document(path))
@@ -189,7 +188,7 @@ def is_one_document(path: Path) -> bool:
     """Whether a file is one JSON document over many lines, whatever its name says."""
     try:
         with path.open("rb") as handle:
-            return handle.read(64).split(b"\n", 1)[0].strip() == b"{"
+            return re.match(rb'\s*\{\s*\n\s*"', handle.read(64)) is not None
     except OSError:  # whoever reads it says so
         return False
 
@@ -206,12 +205,11 @@ def whole(source: SourceFile) -> Iterator[Mapping[str, Any]]:
 
 def _document(path: Path) -> dict[str, Any] | None:
     try:
-        with path.open("rb") as handle:
-            raw = handle.read(DOCUMENT_BYTES + 1)
+        if path.stat().st_size > DOCUMENT_BYTES:
+            raise ValueError("too large to be one conversation")
+        raw = path.read_bytes()
     except OSError:
         return None
-    if len(raw) > DOCUMENT_BYTES:
-        raise ValueError("too large to be one conversation")
     found = json_object(raw)
     if found is None and raw.strip():
         raise ValueError("not a JSON object")
