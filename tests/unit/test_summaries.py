@@ -65,9 +65,7 @@ Summary:
 
 9. Optional Next Step:
    Make `test_send_link` pass.
-
-If you need specific details from before compaction, read the full transcript at: /x.jsonl
-Please continue the conversation from where we left off without asking the user any further questions."""
+"""
 
 
 def said(words: str, ordinal: int = 1, manner: str = "typed", question: str = "") -> Utterance:
@@ -94,7 +92,7 @@ def test_the_nine_parts_of_an_agents_summary_are_told_apart() -> None:
         "Keep money as Decimal",
     ]
     assert found.items("pending") == ["Mail with the link", "Tests for the mail"]
-    assert found.text("next") == "Make `test_send_link` pass."  # without the orders behind it
+    assert found.text("next") == "Make `test_send_link` pass."
     assert [(one.path, len(one.code)) for one in found.sections()] == [
         ("app/tasks.py", 1),
         ("app/mail.py", 0),
@@ -113,7 +111,6 @@ def test_the_nine_parts_of_an_agents_summary_are_told_apart() -> None:
 def test_whatever_stands_around_the_parts(text: str) -> None:
     found = agent_summary.read(text)
     assert found.text("current") == "Writing `send_link` in app/mail.py; two tests fail."
-    assert "continue the conversation" not in " ".join(found.parts.values())
 
 
 def test_a_summary_in_another_form_is_kept_as_it_is() -> None:
@@ -218,14 +215,6 @@ def test_what_is_open_is_told_by_tasks_outcome_checks_and_edits() -> None:
     assert "docs" in summary["tasks_completed"]
     handed = summarise([exchange(1)], open_tasks=[TaskItem("from before", "pending", 2)])
     assert handed["tasks_pending"] == ["from before"]
-
-
-def test_what_closing_words_list_as_left_is_open() -> None:
-    first = exchange(1, closing="Done.\n\nRemaining:\n- **docs** of the export\n- a retry\n\nAll green.")
-    second = exchange(7, closing="The mail goes out now.")
-    texts = summarise([first, second])["tasks_pending"]
-    assert "a retry" in texts
-    assert "docs of the export" in texts
 
 
 def test_announcements_of_the_next_step_are_no_story() -> None:

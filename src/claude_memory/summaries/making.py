@@ -252,10 +252,6 @@ def _pending(
             yield _entry([task.ordinal] if task.ordinal else here, text=doing + _line(task.title))
     if not exchanges:
         return
-    if not written:  # the newest list of what is left, in the words that closed an exchange
-        listed = ((each.last, list(agents.called_open(each.closing))) for each in reversed(exchanges))
-        place, left = next((one for one in listed if one[1]), (0, []))
-        yield from (_entry([place], text=agents.plain(text)) for text in left)
     last = _last(exchanges)
     if last.outcome is not Outcome.ANSWERED and last.request:
         yield _entry([last.first], text=f"Not finished: “{_line(last.request)}”")

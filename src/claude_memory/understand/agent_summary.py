@@ -1,16 +1,14 @@
-"""Reads the summary that an agent wrote of its own session, and what its last words list as left to do.
+"""Reads the summary that an agent wrote of its own session. Pure.
 
-Claude Code writes nine numbered parts; another agent's text is kept as it is. Pure: text in, parts out.
+Claude Code writes nine numbered parts; another agent's text is kept as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from claude_memory.text.words import query_terms
 from claude_memory.understand.titles import outside_fences
 
 MOST_CHARACTERS, HEADING_CHARACTERS = 200_000, 300  # what is longer was not written for reading
@@ -29,24 +27,11 @@ _NAMES = {
 _HEADING = re.compile(r"(?m)^(?:#{1,4} *)?(?:\*\*)?([1-9])\. *(?:\*\*)?([A-Za-z][^\n:*]{2,60})[:* ]*")
 _TAGGED = re.compile(r"(?s)<summary>(.*?)(?:</summary>|\Z)")
 _PREFACE = re.compile(r"(?s)\A.*?^Summary:[ \t]*$", re.MULTILINE)
-# What the harness adds behind the summary: orders to the agent, no part of what happened.
-_ORDERS = re.compile(
-    r"(?m)^(?:If you need specific details from before compaction|Please continue the conversation|"
-    r"Continue the conversation from where|Resume directly).*\Z",
-    re.DOTALL,
-)
-_CONTINUED = re.compile(r"\AThis session is being continued from a previous conversation[^\n]*\n")
 _BULLET = re.compile(r"^( *)(?:[-*•]|\d{1,2}[.)]|[a-z][.)]) +(?=\S)")
 _CODE = re.compile(r"(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
 _NOTHING = re.compile(
     r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
 )
-_OPEN_HEAD = re.compile(
-    r"^[#*\s]*(?:next steps?|remaining|still open|open (?:points|threads|questions|issues)|to ?do|left to do)"
-    r"\b[:*\s]*(.*)$",
-    re.IGNORECASE,
-)
-_OPEN_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\[ \]\s+)?(.{4,200})$")
 _FIX = re.compile(
     r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=[-→] ))(?:\*\*)?(?:(?:successful )?fix(?:ed)?|solution|solved|resolved|"
     r"resolution|corrected|recovered|reverted|removed|added|changed|updated|re-added|decision)\b"
@@ -94,14 +79,11 @@ def read(text: str) -> AgentSummary:
     """The parts of an agent's summary; a text in another form as a whole."""
     text = text[:MOST_CHARACTERS]
     found = _TAGGED.search(text)
-    body = found[1] if found else _PREFACE.sub("", _CONTINUED.sub("", text.strip()), count=1)
-    body = _ORDERS.sub("", body).strip()
-    headings = [(mark, mark[2].lower()) for mark in _HEADING.finditer(body)]
-    marks = [
-        (mark.start(), mark.end(), name)
-        for mark, heading in headings
-        if (name := next((name for word, name in _NAMES.items() if word in heading), ""))
-    ]
+    body = (found[1] if found else _PREFACE.sub("", text, count=1)).strip()
+    marks = []
+    for mark in _HEADING.finditer(body):
+        names = [name for word, name in _NAMES.items() if word in mark[2].lower()]
+        marks += [(*mark.span(), name) for name in names[:1]]
     parts: dict[str, str] = {}
     for (_, begin, name), (end, _, _) in pairwise([*marks, (len(body), len(body), "")]):
         parts.setdefault(name, body[begin:end].strip("\n"))
@@ -127,21 +109,6 @@ def feedback_and_fixes(summary: AgentSummary) -> tuple[list[str], list[tuple[str
 def is_nothing(text: str) -> bool:
     """Whether an entry only says that there is none."""
     return _NOTHING.match(text) is not None
-
-
-def called_open(closing: str) -> Iterator[str]:
-    """What an agent's last words list as left to do."""
-    under = False
-    for line in closing.splitlines():
-        head, item = _OPEN_HEAD.match(line), _OPEN_ITEM.match(line)
-        if head:
-            under = True
-            if len(query_terms(head[1])) > 1 and not head[1].endswith(":"):
-                yield head[1].strip(" *")[:200]
-        elif under and item:
-            yield item[1].strip(" *")
-        elif line.strip():
-            under = False
 
 
 def blocks(text: str) -> list[str]:
@@ -188,8 +155,6 @@ def _section(block: str) -> FileNote | None:
     path = _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS])
     if path is None:
         return None
-    code = tuple(found[1].strip("\n") for found in _CODE.finditer(block))
     said = plain(block)
-    after = said.find(path[1])
-    text = said[after + len(path[1]) :].lstrip("`): —-–") if after >= 0 else said
-    return FileNote(path[1], text, code)
+    text = said.partition(path[1])[2].lstrip("`): —-–") if path[1] in said else said
+    return FileNote(path[1], text, tuple(found[1].strip("\n") for found in _CODE.finditer(block)))

@@ -207,8 +207,9 @@ def _utterances(message: Message) -> list[Utterance]:
         words, pasted = typed_words(text)
         shown = clip("\n".join(pasted), PASTED_CHARACTERS)
         return [Utterance(message.ordinal, message.at, words, message.manner, shown)]
-    pairs = [part.partition("\n→ ")[::2] for part in text.split("\n\n")] if "\n→ " in text else []
-    pairs = [pair for pair in pairs if pair[1]] or _ANSWERS.findall(text) or [("", text)]
+    parted = [part.partition("\n→ ") for part in text.split("\n\n")]
+    pairs = [(question, answer) for question, _, answer in parted if answer]
+    pairs = pairs or _ANSWERS.findall(text) or [("", text)]
     return [
         Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip())
         for question, answer in pairs
@@ -278,6 +279,4 @@ def _handed(first: Message) -> str:
     if name := _COMMAND_NAME.search(first.text):
         arguments = _COMMAND_ARGUMENTS.search(first.text)
         return clip(f"{name[1]} {arguments[1] if arguments else ''}".strip(), HANDED_CHARACTERS)
-    if first.role in _AGENTS:
-        return ""
-    return clip(first.text.strip(), HANDED_CHARACTERS)
+    return "" if first.role in _AGENTS else clip(first.text.strip(), HANDED_CHARACTERS)
