@@ -172,9 +172,9 @@ class _Run:
     def all(self, sources: Sequence[FileSource], out_of_time: Callable[[], bool]) -> Synced:
         listed = [(source, path) for source in sources for path in source.paths]
         self.done.files = len(listed)
-        lost = self.known.keys() - {str(path) for _, path in listed}
-        owned = (path for path in lost if any(source.owns(path) for source in sources))
-        self.gone = {path: self.known[path] for path in owned}
+        present = {str(path) for _, path in listed}
+        lost = [path for path in self.known if path not in present]
+        self.gone = {path: self.known[path] for path in lost if any(each.owns(path) for each in sources)}
         for source, path in listed:
             if out_of_time():
                 break

@@ -399,7 +399,8 @@ def _edited(text: str) -> str:
         try:
             subprocess.run([*shlex.split(editor), str(path)], check=True)
         except (OSError, ValueError, subprocess.SubprocessError) as fault:
-            raise InvalidInput(f"cannot start the editor {editor!r}, or it failed: {fault}") from None
+            told = f"the editor {editor!r} failed, nothing was saved: {fault}; set EDITOR to another"
+            raise InvalidInput(told) from None
         return _bounded(path.read_bytes())
 
 
