@@ -56,7 +56,6 @@ class VectorProgress:
 
 
 def is_working(home: Path) -> bool:
-    """Whether a process makes vectors for this home now."""
     if not _lock(home).exists():
         return False
     with try_lock(_lock(home)) as free:
@@ -79,8 +78,6 @@ def stop(home: Path, *, stopped: bool = True) -> None:
 
 
 class VectorWork:
-    """Making vectors for one open memory."""
-
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
 

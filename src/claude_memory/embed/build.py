@@ -12,8 +12,6 @@ installation independent of that package: where it is installed, the setting `em
 from __future__ import annotations
 
 import argparse
-import base64
-import hashlib
 import json
 import struct
 import sys
@@ -187,13 +185,11 @@ _AN_INT, _A_FLOAT, _A_STRING, _INTS = 2, 1, 3, 7  # types of attributes
 
 
 def _node(operator: str, inputs: Iterable[str], output: str, **attributes: Any) -> bytes:
-    """One operation on named values."""
     names = b"".join(_field(1, name) for name in inputs) + _field(2, output)
     return names + _field(4, operator) + b"".join(_field(5, _attribute(*item)) for item in attributes.items())
 
 
 def _tensor(name: str, values: NDArray[Any]) -> bytes:
-    """Constant numbers."""
     dimensions = b"".join(_field(1, size) for size in values.shape)
     return (
         dimensions + _field(2, _ELEMENTS[values.dtype.name]) + _field(8, name) + _field(9, values.tobytes())
@@ -261,18 +257,13 @@ def wheel(folder: Path) -> Path:
         f"{info}/METADATA": metadata.encode(),
         f"{info}/WHEEL": _WHEEL.encode(),
     }
-    record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
-    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD")).encode()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{module}-{VERSION}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return path
-
-
-def _digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
 def main(arguments: list[str] | None = None) -> int:

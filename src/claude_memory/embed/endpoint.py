@@ -60,7 +60,6 @@ class EndpointEmbedder:
         return f"endpoint-{re.sub(r'[^A-Za-z0-9._:/-]+', '-', self._name)}-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
-        """One int8 vector per text; nothing of a long text is cut off."""
         return [self._query(text) for text in texts] if query else self._vectors(texts)
 
     def _vectors(self, texts: Sequence[str]) -> list[bytes]:

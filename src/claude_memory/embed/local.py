@@ -34,11 +34,9 @@ class LocalEmbedder:
 
     @cached_property
     def model(self) -> str:
-        """Names weights and pooling."""
         return self._source.model_id()
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
-        """One int8 vector per text; nothing of a long text is cut off."""
         if query:
             return [self._query(text) for text in texts]
         if len(texts) < _WORTH_WORKERS or _WORKERS == 1:
@@ -74,7 +72,7 @@ class EmbedderProcess:
     """
 
     def __init__(self, named: Embedder, home: Path, setting: str) -> None:
-        self._named = named  # tells the model's name; it never loads anything here
+        self.model = named.model
         self._arguments = (str(home / "cache" / "models"), setting)
         self._child: Child | None = None
         self._lock = threading.Lock()
@@ -82,17 +80,11 @@ class EmbedderProcess:
         self.is_warm = False  # whether the next text finds the model loaded
 
     @property
-    def model(self) -> str:
-        """Names weights and pooling."""
-        return self._named.model
-
-    @property
     def is_running(self) -> bool:
         """Whether there is a process that holds the model or is loading it."""
         return self._child is not None
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
-        """One int8 vector per text."""
         return [self._query(text) for text in texts] if query else self._made(texts)
 
     def release(self) -> None:

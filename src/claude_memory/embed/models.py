@@ -62,33 +62,31 @@ class BundledModel:
             raise EmbedderUnavailable(_MISSING)
 
     def model_id(self) -> str:
-        """Weights, quantisation and pooling of the default model."""
         return MODEL_ID
 
     def files(self) -> ModelFiles:
         """The converted model; converted now if it is missing or damaged."""
         if ready := _carried():
             return ready
+        busy = "another process has been preparing the language model for a minute"
         try:
             if not self._is_intact():
-                self._convert()
+                private_folder(self._folder)
+                with held(self._folder / ".lock", wait_seconds=_LOCK_WAIT_SECONDS, conflict=busy):
+                    if not self._is_intact():  # another process may have been faster
+                        self._convert()
             return ModelFiles(*self._paths)
+        except Conflict as fault:
+            raise EmbedderUnavailable(str(fault)) from None
         except OSError as fault:
             # A full disk or a read-only home: the same model still works, from memory.
             self._say(f"the converted model cannot be kept ({fault.strerror}); using it from memory")
             return ModelFiles(*self._converted())
 
     def _convert(self) -> None:
-        private_folder(self._folder)
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(Conflict):  # then without: writing twice is safe, only slow
-                lock = held(self._folder / ".lock", wait_seconds=_LOCK_WAIT_SECONDS, conflict="")
-                stack.enter_context(lock)
-            if self._is_intact():  # another process was faster
-                return
-            for path, content in zip(self._paths, self._converted(), strict=True):
-                write_atomically(path, content)
-            self._write_manifest()  # Last of all: without it the other files do not count.
+        for path, content in zip(self._paths, self._converted(), strict=True):
+            write_atomically(path, content)
+        self._write_manifest()  # Last of all: without it the other files do not count.
 
     def _converted(self) -> tuple[bytes, bytes]:
         started = time.monotonic()
@@ -173,7 +171,6 @@ _POOLING = {
     "pooling_mode_lasttoken": "last",
     "pooling_mode_mean_tokens": "mean",
 }
-_POOLED = frozenset(_POOLING.values())
 
 
 class FolderModel:
@@ -181,7 +178,17 @@ class FolderModel:
 
     def __init__(self, name: str, paths: Sequence[Path], where: str) -> None:
         self._name = name
-        self._model, self._tokenizer = _model_and_tokenizer(paths, where)
+        models = [path for path in paths if path.suffix == ".onnx"]
+        tokenizers = [path for path in paths if path.name == _TOKENIZER]
+        if not models or not tokenizers:
+            missing = "an .onnx file" if not models else f"a {_TOKENIZER}"
+            raise EmbedderUnavailable(f"{where} has no sentence model: {missing} is missing")
+        known = [path for wanted in _PREFERRED for path in models if path.name == wanted]
+        if not known and len(models) > 1:
+            both = f"{models[0].name}, {models[1].name}"
+            raise EmbedderUnavailable(f"{where} has several models ({both}); name one folder")
+        self._model = model = (known or models)[0]
+        self._tokenizer = max(tokenizers, key=lambda path: len(os.path.commonpath([path, model])))
 
     @classmethod
     def in_folder(cls, folder: Path) -> FolderModel:
@@ -220,14 +227,25 @@ class FolderModel:
     def files(self) -> ModelFiles:
         """The paths, with pooling, window and prompts from the files beside them."""
         config, modes = self._config("config.json"), self._config("1_Pooling/config.json")
-        stated = [pooling for mode, pooling in _POOLING.items() if modes.get(mode) is True]
-        prompts = self._config("config_sentence_transformers.json").get("prompts")
-        prompts = prompts if isinstance(prompts, dict) else {}
+        pooling = [way for mode, way in _POOLING.items() if modes.get(mode) is True]
+        if config.get("pooling") in _POOLING.values():
+            pooling.append(str(config["pooling"]))
+        positions = config.get("max_position_embeddings")
+        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
+            positions -= 2  # its position rows start at 2
+        stated = (
+            self._config("sentence_bert_config.json").get("max_seq_length"),
+            self._config("tokenizer_config.json").get("model_max_length"),
+            (self._config(_TOKENIZER).get("truncation") or {}).get("max_length"),
+            positions,
+        )
+        limits = [limit for limit in stated if isinstance(limit, int) and limit in _WINDOWS]
+        prompts = self._config("config_sentence_transformers.json").get("prompts") or {}
         return ModelFiles(
             self._model,
             self._tokenizer,
-            window_tokens=self._window(config),
-            pooling=next((way for way in (*stated, config.get("pooling")) if way in _POOLED), "mean"),
+            window_tokens=min(limits, default=_WINDOW_TOKENS),
+            pooling=next(iter(pooling), "mean"),
             query_prompt=str(prompts.get("query") or ""),
             text_prompt=str(prompts.get("document") or prompts.get("passage") or ""),
         )
@@ -242,32 +260,3 @@ class FolderModel:
                 if isinstance(document, dict):
                     return document
         return {}
-
-    def _window(self, config: dict[str, Any]) -> int:
-        positions = config.get("max_position_embeddings")
-        if isinstance(positions, int) and "roberta" in str(config.get("model_type")):
-            positions -= 2  # its position rows start at 2
-        truncation = self._config(_TOKENIZER).get("truncation")
-        stated = (
-            self._config("sentence_bert_config.json").get("max_seq_length"),
-            self._config("tokenizer_config.json").get("model_max_length"),
-            truncation.get("max_length") if isinstance(truncation, dict) else None,
-            positions,
-        )
-        limits = [limit for limit in stated if isinstance(limit, int) and limit in _WINDOWS]
-        return min(limits, default=_WINDOW_TOKENS)
-
-
-def _model_and_tokenizer(paths: Sequence[Path], where: str) -> tuple[Path, Path]:
-    models = [path for path in paths if path.suffix == ".onnx"]
-    tokenizers = [path for path in paths if path.name == _TOKENIZER]
-    if not models or not tokenizers:
-        missing = "an .onnx file" if not models else f"a {_TOKENIZER}"
-        raise EmbedderUnavailable(f"{where} has no sentence model: {missing} is missing")
-    known = [path for name in _PREFERRED for path in models if path.name == name]
-    if not known and len(models) > 1:
-        raise EmbedderUnavailable(
-            f"{where} has several models ({models[0].name}, {models[1].name}); name one folder"
-        )
-    model = (known or models)[0]
-    return model, max(tokenizers, key=lambda path: len(os.path.commonpath([path, model])))

@@ -51,7 +51,6 @@ def create_team(url: str, team: str, name: str) -> Login | None:
 
 
 def invite(url: str, team: str, name: str) -> Login:
-    """A login for one more member."""
     with _connected(url) as owner:
         owner.execute(f"SET search_path = {SCHEMA}, public, extensions")
         return _member(owner, team, name, leads=False)

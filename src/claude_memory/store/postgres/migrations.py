@@ -434,7 +434,6 @@ def _make_extension(db: psycopg.Connection[Any]) -> None:
 
 
 def check_server(db: psycopg.Connection[Any]) -> None:
-    """Refuse a server that is too old."""
     if db.info.server_version < OLDEST_SERVER:
         raise StoreFault(f"PostgreSQL {db.info.server_version // 10_000} is too old: 15 or later is needed")
 

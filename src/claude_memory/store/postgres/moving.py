@@ -110,7 +110,6 @@ def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) 
 
 
 def _change(table: str, name: str, source: Database, goal: Database, person: int) -> Callable[[Any], Any]:
-    """How a column's value is said on the other side."""
     is_server = bool(goal.user_space)
     if name == "space":
         return lambda value: goal.user_space if value == source.user_space else value

@@ -411,13 +411,11 @@ class TeamServer(Pool):
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[PostgresDatabase]:
-        """One consistent view of the store, whoever writes meanwhile."""
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
             yield PostgresDatabase(connection, self.person)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresDatabase]:
-        """One transaction that is committed as a whole or not at all."""
         if reads_only():
             raise StoreFault(f"{self.where} cannot be written: CLAUDE_MEMORY_READONLY is set")
         hurried = self._hurried_ms()

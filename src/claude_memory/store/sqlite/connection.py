@@ -228,8 +228,6 @@ class OpenFile(NamedTuple):
 
 
 class Connections(Pool):
-    """All connections of this process to one store file."""
-
     def __init__(
         self,
         path: Path,
@@ -339,13 +337,11 @@ class Connections(Pool):
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[SqliteDatabase]:
-        """One consistent view of the store, whoever writes meanwhile."""
         with translated(self.path), transaction(self.get(), "BEGIN") as db:
             yield db
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[SqliteDatabase]:
-        """One transaction that is committed as a whole or not at all."""
         with translated(self.path):
             db = self.get()
             if not self.writable:
@@ -370,7 +366,6 @@ class Connections(Pool):
             yield self.get()
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         self._closed = True
         with self._guard:
             for db in list(self._all):

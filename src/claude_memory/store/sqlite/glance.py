@@ -70,7 +70,6 @@ class Glance:
         self._space = int(number or _NOWHERE)
 
     def close(self) -> None:
-        """Give the file back."""
         self._db.close()
 
     def has_open_intentions(self) -> bool:
@@ -86,7 +85,6 @@ class Glance:
         return int(self._db.execute(_TOTAL, (self._space,)).get), found
 
     def sessions(self) -> int:
-        """How many sessions the project has had."""
         return int(self._db.execute("SELECT count(*) FROM sessions WHERE project = ?", (self._space,)).get)
 
     def holding(self, terms: Iterable[str]) -> list[tuple[int, str | None, str]]:

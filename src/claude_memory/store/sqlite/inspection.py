@@ -290,13 +290,10 @@ def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: 
 
 
 class ForeignDatabase:
-    """An open database of another program."""
-
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
 
     def tables(self) -> set[str]:
-        """The names of its tables."""
         return {str(row["name"]) for row in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Mapping[str, Any]]:

@@ -85,7 +85,6 @@ class MatrixCopy(NamedTuple):
     dead_seq: int = 0
 
     def path(self, folder: Path) -> Path:
-        """Where the file lies."""
         return folder / f"{'-'.join(map(str, self))}.rows"
 
     def is_for(self, wanted: MatrixCopy) -> bool:
