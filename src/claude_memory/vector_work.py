@@ -50,9 +50,8 @@ class VectorProgress:
             rest = "is being made in the background"
             if seconds := self.missing / self.per_second if self.per_second else 0:
                 rest += f", about {seconds:.0f} s" if seconds < 100 else f", about {seconds / 60:.0f} min"
-        return (
-            f"{self.passages - self.missing:,} of {self.passages:,} passages have a vector; the rest {rest}"
-        )
+        made = f"{self.passages - self.missing:,} of {self.passages:,} passages"
+        return f"{made} have a vector; the rest {rest}"
 
 
 def is_working(home: Path) -> bool:
@@ -64,11 +63,8 @@ def is_working(home: Path) -> bool:
 
 def noted(home: Path, passages: int, missing: int) -> VectorProgress:
     """The progress of a home whose passages were counted."""
-    kept = _noted(home)
-    is_at_work = bool(missing) and is_working(home)
-    return VectorProgress(
-        passages, missing, is_at_work, _is_stopped(home), float(kept.get("per_second", 0.0))
-    )
+    is_at_work, speed = bool(missing) and is_working(home), _noted(home).get("per_second", 0.0)
+    return VectorProgress(passages, missing, is_at_work, _is_stopped(home), float(speed))
 
 
 def stop(home: Path, *, stopped: bool = True) -> None:

@@ -190,10 +190,8 @@ def _node(operator: str, inputs: Iterable[str], output: str, **attributes: Any) 
 
 
 def _tensor(name: str, values: NDArray[Any]) -> bytes:
-    dimensions = b"".join(_field(1, size) for size in values.shape)
-    return (
-        dimensions + _field(2, _ELEMENTS[values.dtype.name]) + _field(8, name) + _field(9, values.tobytes())
-    )
+    shape = b"".join(_field(1, size) for size in values.shape) + _field(2, _ELEMENTS[values.dtype.name])
+    return shape + _field(8, name) + _field(9, values.tobytes())
 
 
 def _value(name: str, element: int, *shape: int | str) -> bytes:

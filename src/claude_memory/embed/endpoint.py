@@ -78,9 +78,8 @@ class EndpointEmbedder:
         vectors = _parsed(self._post(body.encode()), len(batch))
         self._dimensions = self._dimensions or len(vectors[0])
         if any(len(vector) != self._dimensions for vector in vectors):
-            raise EmbedderUnavailable(
-                f"the endpoint's vectors changed from {self._dimensions} dimensions; is it another model?"
-            )
+            told = f"the endpoint's vectors changed from {self._dimensions} dimensions"
+            raise EmbedderUnavailable(f"{told}; is it another model?")
         return vectors
 
     def _post(self, body: bytes) -> bytes:
@@ -112,9 +111,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *request: Any) -> None:
         request[1].close()
-        raise EmbedderUnavailable(
-            f"the endpoint redirects to {urlsplit(request[-1]).netloc}, which is refused"
-        )
+        where = urlsplit(request[-1]).netloc
+        raise EmbedderUnavailable(f"the endpoint redirects to {where}, which is refused")
 
 
 def _embeddings_url(url: str) -> str:

@@ -54,10 +54,8 @@ class OnnxModel:
         beside.shutdown(wait=False)
         self._tokenizer = _tokenizer(files.tokenizer)
         # What the model wants before and after every text.
-        plain, whole = (
-            self._tokenizer.encode("a", add_special_tokens=False).ids,
-            self._tokenizer.encode("a").ids,
-        )
+        whole = self._tokenizer.encode("a").ids
+        plain = self._tokenizer.encode("a", add_special_tokens=False).ids
         ends = range(len(plain), len(whole) + 1)
         end = next((end for end in ends if whole[end - len(plain) : end] == plain), None)
         self._prefix = whole[: end - len(plain)] if end else []

@@ -75,9 +75,7 @@ def _member(owner: psycopg.Connection[Any], team: str, name: str, *, leads: bool
 
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{name[:60]!r} is no name: letters, digits, spaces, `.`, `@`, `-`, `_`, at most 60"
-        )
+        raise InvalidInput(f"{name[:60]!r} is no name: letters, digits, spaces and `.@-_`, at most 60")
     return name
 
 

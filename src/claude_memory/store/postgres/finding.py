@@ -37,9 +37,8 @@ _K1, _B = 1.2, 0.75  # FTS5's own, so that both backends give the same candidate
 _FIELDS = (1.0, 1.0, 0.5, 0.5)  # own, near, far, dates
 
 # The lexicon of a space counts its terms up to a passage; those after it, a few hundred, are looked at.
-_LEXICONS = (
-    "SELECT space, through, passages, length FROM lexicons WHERE space = ANY(CAST(:spaces AS bigint[]))"
-)
+_LEXICONS = """SELECT space, through, passages, length FROM lexicons
+    WHERE space = ANY(CAST(:spaces AS bigint[]))"""
 _TAIL = """unnest(CAST(:spaces AS bigint[]), CAST(:throughs AS bigint[])) s (number, through)
     JOIN passages q ON q.space = s.number AND q.id > s.through"""
 _TOTALS = f"SELECT count(*), coalesce(sum(q.length), 0.0) FROM {_TAIL}"

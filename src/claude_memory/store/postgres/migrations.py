@@ -405,9 +405,7 @@ def version(db: psycopg.Connection[Any]) -> int:
     row = db.execute(f"SELECT max(number) FROM {SCHEMA}.schema_version").fetchone()
     number = int(row[0]) if row and row[0] is not None else 0
     if number > CURRENT:
-        raise SchemaTooNew(
-            f"the store has schema {number}, this version knows {CURRENT}: upgrade claude-memory-system"
-        )
+        raise SchemaTooNew(f"the store has schema {number}, not {CURRENT}: upgrade claude-memory-system")
     return number
 
 
@@ -418,18 +416,13 @@ def _make_extension(db: psycopg.Connection[Any]) -> None:
         db.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}")
     except errors.InsufficientPrivilege:
         whom = f"whoever may runs `CREATE EXTENSION {EXTENSION}` in this database once"
-        raise StoreFault(
-            f"the extension {EXTENSION} is missing and this login may not make it: {whom}"
-        ) from None
+        raise StoreFault(f"{EXTENSION} is missing and this login may not make it: {whom}") from None
     except (errors.FeatureNotSupported, errors.UndefinedFile):
-        raise StoreFault(
-            f"the server does not have the extension {EXTENSION}: install pgvector there"
-        ) from None
+        raise StoreFault(f"the server has no extension {EXTENSION}: install pgvector there") from None
     # An index that goes on until enough pass a filter came with 0.8.
-    release = "string_to_array(extversion, '.')::int[] >= ARRAY[0, 8]"
-    if db.execute(f"SELECT {release} FROM pg_extension WHERE extname = %s", (EXTENSION,)).fetchone() != (
-        True,
-    ):
+    new_enough = """SELECT 1 FROM pg_extension
+        WHERE extname = %s AND string_to_array(extversion, '.')::int[] >= ARRAY[0, 8]"""
+    if db.execute(new_enough, (EXTENSION,)).fetchone() is None:
         raise StoreFault("pgvector is too old: 0.8 or later, then `ALTER EXTENSION vector UPDATE`")
 
 

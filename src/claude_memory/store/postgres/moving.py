@@ -73,9 +73,7 @@ def from_file(source: SqliteStore, store: Store) -> dict[str, int]:
     """Move a person's own store into a team that holds nothing yet; returns how many rows of each table."""
     with source.transactions.reading() as file, store.transactions.writing() as goal:
         if any(goal.execute(f"SELECT 1 FROM {table} LIMIT 1").get for table in ("memories", "messages")):
-            raise Conflict(
-                "the team's store holds memories already: `claude-memory sync` brings two together"
-            )
+            raise Conflict("the team holds memories already: `claude-memory sync` brings two together")
         moved = _copy(file, goal, -goal.user_space, _TABLES)
     store.memories.rebuild_index()
     return moved

@@ -175,9 +175,8 @@ class PostgresDatabase:
     ) -> None:
         places = ", ".join("?" * (len(columns) + 1))
         statement = f"INSERT INTO messages ({', '.join(columns)}, words) VALUES ({places})"
-        self.executemany(
-            statement, [(*row, self._words(text[1])) for row, text in zip(rows, texts, strict=True)]
-        )
+        pairs = zip(rows, texts, strict=True)
+        self.executemany(statement, [(*row, self._words(text)) for row, (_, text) in pairs])
 
     def replace_words(self, message: int, before: str, after: str) -> None:  # noqa: ARG002
         self.execute("UPDATE messages SET words = ? WHERE number = ?", (self._words(after), message))
@@ -237,9 +236,8 @@ class TermWriter:
         self._dropped.update((space, word[:LONGEST_TERM]) for word in " ".join(terms).split())
 
     def drop_vectors(self, memory: int) -> int:
-        self._db.execute(
-            "DELETE FROM vectors WHERE passage IN (SELECT id FROM passages WHERE memory = ?)", (memory,)
-        )
+        mine = "passage IN (SELECT id FROM passages WHERE memory = ?)"
+        self._db.execute(f"DELETE FROM vectors WHERE {mine}", (memory,))
         return self._db.changes()
 
     def erased(self, space: int) -> None:
@@ -280,9 +278,8 @@ def _given(url: str) -> dict[str, Any]:
         bare = re.sub(r"([?&])team=[^&]*(&|$)", lambda found: found[1] if found[2] == "&" else "", url)
         return conninfo_to_dict(bare)
     except psycopg.ProgrammingError:
-        raise ConfigFault(
-            "setting store is no PostgreSQL URL: postgresql://NAME:PASSWORD@HOST/DATABASE"
-        ) from None
+        usual = "postgresql://NAME:PASSWORD@HOST/DATABASE"
+        raise ConfigFault(f"setting store is no PostgreSQL URL: {usual}") from None
 
 
 def conninfo(url: str) -> str:
@@ -292,9 +289,7 @@ def conninfo(url: str) -> str:
     if host not in _LOCAL and not host.startswith("/"):
         given["sslmode"] = mode = mode or "require"
         if mode not in _SAFE:
-            raise ConfigFault(
-                f"sslmode={mode} would send memories unencrypted to {host}: use `require` or better"
-            )
+            raise ConfigFault(f"sslmode={mode} sends memories unencrypted to {host}: use `require` or better")
     given.setdefault("connect_timeout", CONNECT_SECONDS)
     given["application_name"] = "claude-memory"
     return make_conninfo(**{name: str(value) for name, value in given.items() if value is not None})
@@ -303,9 +298,8 @@ def conninfo(url: str) -> str:
 def address(url: str) -> str:
     """The server as it may be shown."""
     given = _given(url)
-    return (
-        f"PostgreSQL at {given.get('host') or 'this machine'}, database {given.get('dbname') or ''}".rstrip()
-    )
+    host, database = given.get("host") or "this machine", given.get("dbname") or ""
+    return f"PostgreSQL at {host}, database {database}".rstrip()
 
 
 _BUSY = (
@@ -328,9 +322,7 @@ def translated(where: str) -> Iterator[None]:
     try:
         yield
     except _BUSY:
-        raise StoreBusy(
-            f"another member is writing the same rows in {where}; try again in a moment"
-        ) from None
+        raise StoreBusy(f"another member writes the same rows in {where}; try again in a moment") from None
     except psycopg.errors.QueryCanceled:
         raise StoreBusy(f"{where} took longer than {STATEMENT_MS // 1000} s; try again in a moment") from None
     except psycopg.errors.InsufficientPrivilege:
@@ -391,14 +383,11 @@ class TeamServer(Pool):
             raise StoreFault(f"{self.where} has no store yet: make one by `claude-memory team create`")
         if number < migrations.CURRENT:
             whom = "whoever made the team runs `claude-memory team create` once more"
-            raise StoreFault(
-                f"{self.where} has schema {number}, this version wants {migrations.CURRENT}: {whom}"
-            )
+            raise StoreFault(f"{self.where} has schema {number}, not {migrations.CURRENT}: {whom}")
         rights = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
         if connection.execute(rights).fetchone() != (False,):
-            raise StoreFault(
-                f"this login of {self.where} passes row security by: use one that `team invite` made"
-            )
+            own = "use one that `team invite` made"
+            raise StoreFault(f"this login of {self.where} passes row security by: {own}")
         row = connection.execute("SELECT p.number, memory_team() FROM people p").fetchone()
         if row is None or row[1] is None:
             named = f" {self._team!r}" if self._team else ""

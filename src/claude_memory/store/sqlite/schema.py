@@ -284,11 +284,9 @@ _FED = (
 def _feeding() -> str:
     triggers = []
     for name, change, kind, id_ in _FED:
-        line = (
-            f"SELECT '{kind}', {id_} WHERE {id_} IS NOT NULL"
-            if "SELECT" in id_
-            else f"VALUES ('{kind}', {id_})"
-        )
+        line = f"VALUES ('{kind}', {id_})"
+        if "SELECT" in id_:
+            line = f"SELECT '{kind}', {id_} WHERE {id_} IS NOT NULL"
         triggers.append(f"""CREATE TRIGGER feed_{name} AFTER {change} BEGIN
     DELETE FROM feed WHERE kind = '{kind}' AND name = {id_};
     INSERT INTO feed (kind, name) {line};
@@ -324,9 +322,7 @@ def version(db: apsw.Connection) -> int:
     """The schema number of the open file; 0 for a new one. Refuses files that are not ours or newer."""
     number = int(db.pragma("user_version") or 0)
     if number > CURRENT:
-        raise SchemaTooNew(
-            f"the store has schema {number}, this version knows {CURRENT}: upgrade claude-memory-system"
-        )
+        raise SchemaTooNew(f"the store has schema {number}, not {CURRENT}: upgrade claude-memory-system")
     if number and db.pragma("application_id") != APPLICATION_ID:
         raise StoreCorrupt("the file is a SQLite database, but not a claude-memory store")
     return number

@@ -346,9 +346,8 @@ class _Look:
         if not len(score):
             return _NOTHING_NEAR
         best = self._nearest(passage, score, limit)
-        return VectorScan(
-            tuple(best), len(score), float(score.min()), float(score.mean()), float(score.std())
-        )
+        figures = float(score.min()), float(score.mean()), float(score.std())
+        return VectorScan(tuple(best), len(score), *figures)
 
     def _nearest(
         self, passages: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], limit: int
