@@ -250,7 +250,7 @@ class Upkeep:
         """What `import_history` would read."""
         from claude_memory.imports.importer import Request, plan_import
 
-        return plan_import(self._opened.store, self._opened.settings, Request(tuple(paths), **bounds))
+        return plan_import(self._opened.store, Request(tuple(paths), **bounds))
 
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Imported:
         """Read another memory's databases; `claude-mem` is the one that is known."""

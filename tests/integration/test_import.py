@@ -243,8 +243,8 @@ def test_files_that_nobody_is_known_to_write_are_named(memory: Memory, tmp_path:
 def test_a_plan_reads_nothing(memory: Memory, scratch_home: Path) -> None:
     histories.write_all_agents(scratch_home)
     planned = memory.upkeep.import_plan()
-    assert {file.agent for file in planned.files} >= {"claude-code", "codex"}
-    assert sum(file.bytes for file in planned.files) > 0
+    assert {file["agent"] for file in planned.files} >= {"claude-code", "codex"}
+    assert sum(file["bytes"] for file in planned.files) > 0
     assert not memory.archive.conversations(SearchScope(None))
     memory.import_history()
     assert not memory.upkeep.import_plan().files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import islice
@@ -25,19 +25,17 @@ from claude_memory.transcripts.model import moment_of
 
 TEXT_CHARACTERS = 60_000
 BATCH = 500
-TABLES = ("observations", "session_summaries", "user_prompts")
 SESSION_IDS = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id")
-_KINDS = {
-    "decision": Kind.DECISION,
-    "bugfix": Kind.FIX,
-    "feature": Kind.FACT,
-    "refactor": Kind.FACT,
-    "change": Kind.FACT,
-    "discovery": Kind.FACT,
+# By table: the columns that make a memory's text. Those of a summary are named in it.
+TABLES = {
+    "observations": ("subtitle", "narrative", "text", "facts"),
+    "session_summaries": ("request", "investigated", "learned", "completed", "next_steps", "notes"),
+    "user_prompts": ("prompt_text", "prompt"),
 }
-_SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_KINDS = {"decision": Kind.DECISION, "bugfix": Kind.FIX} | dict.fromkeys(
+    ("feature", "refactor", "change", "discovery"), Kind.FACT
+)
 _FILES = ("files_modified", "files_edited", "files_read")
-_OBSERVATION_PARTS = ("subtitle", "narrative", "text", "facts")
 
 
 def import_databases(store: Store, paths: Sequence[Path]) -> Imported:
@@ -49,61 +47,41 @@ def import_databases(store: Store, paths: Sequence[Path]) -> Imported:
     for path in [path.expanduser() for path in paths] or [Path.home() / ".claude-mem" / "claude-mem.db"]:
         if not path.is_file():
             raise InvalidInput(f"no such file: {path}")
+        sessions: set[str] = set()
         try:
             with foreign_database(path) as database:
-                counts += _added(store, database, path)
+                memories = _memories(database, path, store)
+                while batch := list(islice(memories, BATCH)):
+                    good = [item for item in batch if item is not None]
+                    sessions.update(item.session for item in good if item.session)
+                    added = store.memories.add(good)
+                    counts.update(memories=added.memories, skipped=len(batch) - len(good))
+                    counts.update(duplicates=added.duplicates + added.tombstoned)
         except StoreFault as fault:
             raise InvalidInput(f"{path} is no database that can be read: {fault}") from None
-    return Imported(
-        sessions=counts["sessions"],
-        duplicates=counts["duplicates"],
-        skipped=counts["skipped"],
-        memories=counts["memories"],
-    )
+        counts.update(sessions=len(sessions))
+    return Imported(**counts, complete=True, unread=())
 
 
-def _added(store: Store, database: ForeignDatabase, path: Path) -> Counter[str]:
-    tables = database.tables()
-    if not tables.intersection(TABLES):
-        raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
-    sessions: set[str] = set()
-    counts: Counter[str] = Counter()
-    memories = _memories(database, tables, path, store)
-    while batch := list(islice(memories, BATCH)):
-        good = [item for item in batch if item is not None]
-        sessions.update(item.session for item in good if item.session)
-        added = store.memories.add(good)
-        counts.update(memories=added.memories, skipped=len(batch) - len(good))
-        counts.update(duplicates=added.duplicates + added.tombstoned)
-    return counts + Counter(sessions=len(sessions))
-
-
-def _memories(
-    database: ForeignDatabase, tables: set[str], path: Path, store: Store
-) -> Iterator[StoredMemory | None]:
+def _memories(database: ForeignDatabase, path: Path, store: Store) -> Iterator[StoredMemory | None]:
     """A memory per row of each table that is there; None for a row that says nothing."""
+    tables = database.tables()
+    if tables.isdisjoint(TABLES):
+        raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
     project = cache(partial(_project, store))
-    sessions = _session_facts(database) if "sdk_sessions" in tables else {}
-    for table in TABLES:
-        if table not in tables:
-            continue
+    sessions: dict[str, dict[str, Any]] = {}  # by every id that other tables may use for one
+    for facts in database.rows("SELECT * FROM sdk_sessions") if "sdk_sessions" in tables else ():
+        shared = {"project": facts.get("project"), "agent_session": _session(facts)}
+        sessions.update({str(facts[name]): shared for name in SESSION_IDS if facts.get(name)})
+    for table in (name for name in TABLES if name in tables):
         for row in database.rows(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid"):
-            shared = sessions.get(_session_key(row), {})
+            shared = sessions.get(_session(row), {})
             facts = {**row, **{key: value for key, value in shared.items() if row.get(key) is None}}
             yield _memory(table, facts, path, project(str(facts.get("project") or "claude-mem")))
 
 
-def _session_key(facts: Mapping[str, Any]) -> str:
+def _session(facts: Mapping[str, Any]) -> str:
     return next((str(facts[name]) for name in SESSION_IDS if facts.get(name)), "")
-
-
-def _session_facts(database: ForeignDatabase) -> dict[str, dict[str, Any]]:
-    """What sdk_sessions knows, by every id that other tables may use for a session."""
-    known: dict[str, dict[str, Any]] = {}
-    for facts in database.rows("SELECT * FROM sdk_sessions"):
-        shared = {"project": facts.get("project"), "agent_session": _session_key(facts)}
-        known.update({str(facts[name]): shared for name in SESSION_IDS if facts.get(name)})
-    return known
 
 
 def _project(store: Store, name: str) -> ProjectId:
@@ -115,13 +93,20 @@ def _project(store: Store, name: str) -> ProjectId:
 
 
 def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId) -> StoredMemory | None:
-    kind, title, body = _READ[table](facts)
+    kind, title = Kind.OBSERVATION, str(facts.get("title") or "")
+    parts = [(name, text) for name in TABLES[table] if (text := _said(facts.get(name)))]
+    if table == "session_summaries":
+        kind, title = Kind.SUMMARY, _said(facts.get("request"))
+        body = "\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts)
+    else:
+        kind = _KINDS.get(str(facts.get("type") or ""), kind)
+        body = "\n".join(text for _, text in parts) or title
     body = cut_clean(body.strip(), TEXT_CHARACTERS)
     if not body.strip():
         return None
     at = moment_of(facts.get("created_at_epoch")) or moment_of(facts.get("created_at")) or datetime.now(UTC)
     number = facts.get("id") or facts["rowid_"]
-    session = str(facts.get("agent_session") or _session_key(facts))
+    session = str(facts.get("agent_session") or _session(facts))
     return StoredMemory(
         id=memory_id(f"claude-mem:{table}:{number}:{session}:{at.isoformat()}"),
         project=project,
@@ -136,30 +121,6 @@ def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId
         files=tuple(dict.fromkeys(name for key in _FILES for name in _listed(facts.get(key))))[:20],
         provenance={"source": "claude-mem", "table": table, "row": number, "database": path.name},
     )
-
-
-def _observation(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    parts = [_said(facts.get(name)) for name in _OBSERVATION_PARTS]
-    kind = _KINDS.get(str(facts.get("type") or ""), Kind.OBSERVATION)
-    title = str(facts.get("title") or "")
-    return kind, title, "\n".join(filter(None, parts)) or title
-
-
-def _summary(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    parts = [(name, _said(facts.get(name))) for name in _SUMMARY_PARTS]
-    body = "\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts if text)
-    return Kind.SUMMARY, _said(facts.get("request")), body
-
-
-def _prompt(facts: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    return Kind.OBSERVATION, "", _said(facts.get("prompt_text") or facts.get("prompt"))
-
-
-_READ: Mapping[str, Callable[[Mapping[str, Any]], tuple[Kind, str, str]]] = {
-    "observations": _observation,
-    "session_summaries": _summary,
-    "user_prompts": _prompt,
-}
 
 
 def _said(value: Any) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.imports.reading import Batch, Task, batches, pooled, task_of
@@ -60,19 +61,10 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """A file that an import would read, and how much of it is new."""
-
-    agent: str
-    path: str
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import would do."""
+    """What an import would do: agent, path and new bytes of each file that it would read."""
 
-    files: tuple[PlannedFile, ...]
+    files: tuple[dict[str, Any], ...]
     unread: tuple[Unread, ...] = ()
 
 
@@ -110,18 +102,23 @@ def import_history(
     """Read what is new of all wanted sources; `understand` makes exchanges and memories of what grew."""
     lock = private_folder(home / "cache") / "import.lock"
     busy = "another import is running; it goes on where it is"
+    late = deadline(request.budget_seconds)  # whether the time is up
     # The one in a drain's slack is short, and worth waiting for.
     with held(lock, wait_seconds=request.wait_seconds, conflict=busy):
-        run = _Import(store, settings, request, progress)
-        run.all()
-        memories = understand(run.late) if understand is not None else 0
-        waiting = len(store.archive.waiting(WAITING_COUNTED)) if understand is not None else 0
-    return replace(run.done, memories=memories, waiting=waiting)
+        done = _read(store, settings, request, late, progress)
+        if understand is not None:
+            memories = understand(late)
+            done = replace(done, memories=memories, waiting=len(store.archive.waiting(WAITING_COUNTED)))
+    return done
 
 
-def plan_import(store: Store, settings: Settings, request: Request) -> ImportPlan:
+def plan_import(store: Store, request: Request) -> ImportPlan:
     """What `import_history` would read, without reading it."""
-    return _Import(store, settings, request, None).plan()
+    tasks, unread = _tasks(store, request)
+    files = [
+        {"agent": task.source.agent, "path": str(task.source.path), "bytes": task.bytes} for task in tasks
+    ]
+    return ImportPlan(tuple(files), _told(unread))
 
 
 def sources(request: Request) -> list[tuple[SourceFile, bool]]:
@@ -130,17 +127,15 @@ def sources(request: Request) -> list[tuple[SourceFile, bool]]:
     if agent is not None and agent not in AGENTS:
         raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(AGENTS)}")
     agents = AGENTS if agent is None else (agent,)
-    known = list(discover(request.user_home or Path.home(), os.environ, agents))
+    chosen = here = {
+        source.path: source for source in discover(request.user_home or Path.home(), os.environ, agents)
+    }
     if request.paths:
-        here = {source.path: source for source in known}
         named = {source.path: source for path in request.paths for source in _named(path, agent)}
-        chosen = [(here.get(path, source), path in here) for path, source in named.items()]
-    else:
-        chosen = [(source, True) for source in known]
-    if request.since is not None:
-        since = request.since.timestamp() * 1e9
-        chosen = [(source, own) for source, own in chosen if source.modified_ns >= since]
-    return sorted(chosen, key=lambda item: (item[0].modified_ns, str(item[0].path)))
+        chosen = {path: here.get(path, source) for path, source in named.items()}
+    since = request.since.timestamp() * 1e9 if request.since is not None else 0
+    found = [(source, path in here) for path, source in chosen.items() if source.modified_ns >= since]
+    return sorted(found, key=lambda item: (item[0].modified_ns, str(item[0].path)))
 
 
 def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
@@ -153,89 +148,73 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     return files
 
 
-class _Import:
-    """One import's state."""
+def _tasks(store: Store, request: Request) -> tuple[list[Task], Counter[tuple[str, str]]]:
+    """What is new, and files that nobody can read."""
+    known = {file.path: file for file in store.archive.files()}
+    tasks, unread = [], Counter[tuple[str, str]]()
+    for source, own in sources(request):
+        if not source.agent:
+            unread[str(source.path), "no agent is known to write such a file"] += 1
+        elif task := task_of(source, known.get(str(source.path)), own_machine=own):
+            tasks.append(task)
+    return tasks, unread
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        request: Request,
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self.store, self.settings, self.request, self.progress = store, settings, request, progress
-        self.done = Imported()
-        self.unread: Counter[tuple[str, str]] = Counter()
-        self.projects: dict[str, ProjectId] = {}
-        self.late = deadline(request.budget_seconds)  # whether the time is up
 
-    def all(self) -> None:
-        tasks = list(self._tasks())
-        total = sum(max(0, task.source.size - task.offset) for task in tasks)
-        waiting: list[Batch] = []
-        for batch in self._batches(tasks, total):
-            waiting.append(batch)
-            late = self.late()
-            if late or sum(len(item.messages) for item in waiting) >= COMMIT_MESSAGES:
-                self._commit(waiting, total)
-                waiting = []
-            if late:
-                self.done = replace(self.done, complete=False)
-                return
-        self._commit(waiting, total)
+def _told(unread: Counter[tuple[str, str]]) -> tuple[Unread, ...]:
+    return tuple(Unread(path, reason, count) for (path, reason), count in unread.items())
 
-    def _tasks(self) -> Iterator[Task]:
-        known = {file.path: file for file in self.store.archive.files()}
-        for source, own in sources(self.request):
-            if not source.agent:
-                self.unread[str(source.path), "no agent is known to write such a file"] += 1
-            elif task := task_of(source, known.get(str(source.path)), own_machine=own):
-                yield task
 
-    def plan(self) -> ImportPlan:
-        """What `all` would read."""
-        files = [
-            PlannedFile(task.source.agent, str(task.source.path), max(0, task.source.size - task.offset))
-            for task in self._tasks()
-        ]
-        return ImportPlan(tuple(files), self._unread())
+def _read(
+    store: Store,
+    settings: Settings,
+    request: Request,
+    late: Callable[[], bool],
+    progress: Callable[[Progress], None] | None,
+) -> Imported:
+    """Commit batch after batch, with the place where each file goes on, until all is read or it is late."""
+    tasks, unread = _tasks(store, request)
+    total = sum(task.bytes for task in tasks)
+    counts: Counter[str] = Counter()
+    projects: dict[str, ProjectId] = {}
+    waiting: list[Batch] = []
+    is_late = False
 
-    def _unread(self) -> tuple[Unread, ...]:
-        return tuple(Unread(path, reason, count) for (path, reason), count in self.unread.items())
-
-    def _batches(self, tasks: list[Task], total: int) -> Iterator[Batch]:
-        wanted = self.request.workers
-        count = wanted if wanted is not None else min(os.cpu_count() or 1, 3)
-        if count and len(tasks) and (wanted or total >= POOL_FROM_BYTES):
-            yield from pooled(tasks, self.settings, min(count, len(tasks)))
-            return
-        for task in tasks:
-            yield from batches(task, self.settings)
-
-    def _commit(self, waiting: list[Batch], total: int) -> None:
+    def commit() -> Imported:
         """Small files share a transaction: each commit costs a sync and a piece of the index."""
-        messages = [self._placed(message) for batch in waiting for message in batch.messages]
-        done, added = self.done, self.store.archive.add(messages, self.projects, [b.file for b in waiting])
+        messages = [_placed(message, projects, store) for batch in waiting for message in batch.messages]
+        added = store.archive.add(messages, projects, [batch.file for batch in waiting])
+        for name in ("sessions", "messages", "duplicates", "events"):
+            counts[name] += getattr(added, name)
         for batch in waiting:
-            self.unread.update({(batch.file.path, reason): count for reason, count in batch.unread.items()})
-        self.done = Imported(
-            files=done.files + sum(batch.last for batch in waiting),
-            sessions=done.sessions + added.sessions,
-            messages=done.messages + added.messages,
-            duplicates=done.duplicates + added.duplicates,
-            skipped=self.unread.total(),
-            events=done.events + added.events,
-            read_bytes=done.read_bytes + sum(batch.read for batch in waiting),
-            unread=self._unread(),
-        )
-        if self.progress is not None:
-            self.progress(Progress(min(self.done.read_bytes, total), total, self.done))
+            counts.update(files=batch.last, read_bytes=batch.read)
+            unread.update({(batch.file.path, reason): count for reason, count in batch.unread.items()})
+        waiting.clear()
+        done = Imported(**counts, skipped=unread.total(), unread=_told(unread), complete=not is_late)
+        if progress is not None:
+            progress(Progress(min(done.read_bytes, total), total, done))
+        return done
 
-    def _placed(self, message: NewMessage) -> NewMessage:
-        """The message, with its project named in the event that it is."""
-        if message.cwd not in self.projects:
-            found = project.resolve_noted(message.cwd, self.store.project_for, thorough=True)
-            self.projects[message.cwd] = found.id
-        if message.event is None:
-            return message
-        return message._replace(event=replace(message.event, project=self.projects[message.cwd]))
+    for batch in _batches(tasks, settings, request.workers, total):
+        waiting.append(batch)
+        is_late = late()
+        if is_late:
+            break
+        if sum(len(item.messages) for item in waiting) >= COMMIT_MESSAGES:
+            commit()
+    return commit()
+
+
+def _batches(tasks: list[Task], settings: Settings, wanted: int | None, total: int) -> Iterator[Batch]:
+    count = wanted if wanted is not None else min(os.cpu_count() or 1, 3)
+    if count and tasks and (wanted or total >= POOL_FROM_BYTES):
+        return pooled(tasks, settings, min(count, len(tasks)))
+    return (batch for task in tasks for batch in batches(task, settings))
+
+
+def _placed(message: NewMessage, projects: dict[str, ProjectId], store: Store) -> NewMessage:
+    """The message, with its project named in the event that it is."""
+    if message.cwd not in projects:
+        projects[message.cwd] = project.resolve_noted(message.cwd, store.project_for, thorough=True).id
+    if message.event is None:
+        return message
+    return message._replace(event=replace(message.event, project=projects[message.cwd]))

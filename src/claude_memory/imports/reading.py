@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from claude_memory.capture.messages import Preparer
 from claude_memory.errors import StoreFault
@@ -52,6 +53,11 @@ class Task:
         """Where reading goes on."""
         return self.left.offset if self.left else 0
 
+    @property
+    def bytes(self) -> int:
+        """How much is new."""
+        return max(0, self.source.size - self.offset)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -68,18 +74,11 @@ def batches(task: Task, settings: Settings) -> Iterator[Batch]:
     """The source's batches; a file that cannot be read gives one that says so and holds nothing."""
     run = _Reading(task, settings)
     try:
-        yield from run.whole() if sources.is_whole(task.source) else run.streamed()
+        yield from run.batches()
     except (OSError, EOFError, ValueError) as fault:
-        run.unread[_reason(fault)] += 1
+        said = (getattr(fault, "strerror", "") or "").lower() or " ".join(str(fault).split())
+        run.unread[said[:_REASON_CHARACTERS] or "it ends too early"] += 1
         yield run.batch(last=True)
-
-
-def _reason(fault: Exception) -> str:
-    if isinstance(fault, OSError) and fault.strerror:
-        return fault.strerror.lower()
-    if isinstance(fault, EOFError):
-        return "it ends too early"
-    return " ".join(str(fault).split())[:_REASON_CHARACTERS] or type(fault).__name__
 
 
 class _Reading:
@@ -92,7 +91,7 @@ class _Reading:
         self.skipped = task.left.skipped if task.left else 0
         self.messages: list[NewMessage] = []
         self.unread: Counter[str] = Counter()
-        self.compressed = False
+        self.can_go_on = not sources.is_whole(self.source)
         # Whether our own summariser was asked here: the first prompt tells.
         self.ours = state.get("ours", None if agent == DEFAULT_AGENT and not task.offset else False)
         self.reader = READERS[agent](self.source, state.get("reader", {}))
@@ -105,49 +104,38 @@ class _Reading:
             own_machine=task.own_machine,
         )
 
-    def streamed(self) -> Iterator[Batch]:
-        path = self.source.path
-        self.compressed = sources.is_compressed(path)
-        with sources.open_stream(path) as handle:
-            for line in sources.lines(handle, self.offset):
-                if not self._line(line):
-                    break
-                self.offset = line.end
-                if self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES:
-                    yield from self._paused()
-        self._keep(self.reader.finish())
-        yield self.batch(last=True)
-
-    def whole(self) -> Iterator[Batch]:
-        """Sources that are one document, or a database: read again as a whole when they change."""
-        for document in sources.whole(self.source):
+    def batches(self) -> Iterator[Batch]:
+        for document in self._documents():
             self._keep(self.reader.feed(document))
-            if len(self.messages) >= BATCH_MESSAGES:
-                yield from self._paused()
+            is_full = self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES
+            if is_full and self.reader.settled:
+                yield self.batch(last=False)
         self._keep(self.reader.finish())
-        self.offset = self.source.size
         yield self.batch(last=True)
 
-    def _paused(self) -> Iterator[Batch]:
-        if self.reader.settled:
-            yield self.batch(last=False)
-
-    def _line(self, line: sources.SourceLine) -> bool:
-        """Take one line; false for the last one if its writer is still at it."""
-        if line.raw is None:
-            self.unread[TOO_LONG] += 1
-            return line.complete
-        if self.reader.is_bookkeeping(line.raw) or not line.raw.strip():
-            return True
-        document = sources.json_object(line.raw)
-        if document is None:
-            self.unread[NO_JSON] += line.complete
-            return line.complete
-        if b"private" in line.raw.lower():
-            # A private part may open in one string of the line and close in another.
-            document = redact_document(document)
-        self._keep(self.reader.feed(document))
-        return True
+    def _documents(self) -> Iterator[Mapping[str, Any]]:
+        """What is new, with the place behind each; what is one document, or a database, as a whole."""
+        if not self.can_go_on:
+            yield from sources.whole(self.source)
+            self.offset = self.source.size
+            return
+        self.can_go_on = not sources.is_compressed(self.source.path)
+        with sources.open_stream(self.source.path) as handle:
+            for line in sources.lines(handle, self.offset):
+                if line.raw is not None and (not line.raw.strip() or self.reader.is_bookkeeping(line.raw)):
+                    self.offset = line.end
+                    continue
+                document = sources.json_object(line.raw) if line.raw is not None else None
+                if document is None:
+                    self.unread[TOO_LONG if line.raw is None else NO_JSON] += line.complete
+                    if not line.complete:
+                        return  # its writer is still at it
+                elif line.raw is not None and b"private" in line.raw.lower():
+                    # A private part may open in one string of the line and close in another.
+                    document = redact_document(document)
+                self.offset = line.end
+                if document is not None:
+                    yield document
 
     def _keep(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
@@ -160,8 +148,7 @@ class _Reading:
     def batch(self, *, last: bool) -> Batch:
         source = self.source
         self.skipped += self.unread.total()
-        plain = not self.compressed and not sources.is_whole(source)
-        head, tail = prints(source.path, self.offset) if plain else ("", "")
+        head, tail = prints(source.path, self.offset) if self.can_go_on else ("", "")
         file = ImportFile(
             path=str(source.path),
             agent=source.agent,
@@ -207,11 +194,10 @@ def prints(path: Path, offset: int) -> tuple[str, str]:
             tail = handle.read(min(TAIL_BYTES, offset))
     except OSError:
         return "", ""
-    return _hash(head), _hash(tail)
-
-
-def _hash(content: bytes) -> str:
-    return f"{len(content)}:{hashlib.blake2b(content, digest_size=12).hexdigest()}"
+    first, last = (
+        f"{len(part)}:{hashlib.blake2b(part, digest_size=12).hexdigest()}" for part in (head, tail)
+    )
+    return first, last
 
 
 # --- workers: sources are dealt out in turn and taken back in order, so that the store is always the same

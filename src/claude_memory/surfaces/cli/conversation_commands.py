@@ -178,9 +178,9 @@ def import_(
 
 def _planned(plan: ImportPlan) -> Result:
     """What an import would read, counted by agent."""
-    files, sizes = Counter(file.agent for file in plan.files), Counter[str]()
+    files, sizes = Counter(file["agent"] for file in plan.files), Counter[str]()
     for file in plan.files:
-        sizes[file.agent] += file.bytes
+        sizes[file["agent"]] += file["bytes"]
     lines = [
         f"{agent}: {counted(files[agent], 'file')}, {sizes[agent] / 1e6:.1f} MB" for agent in sorted(files)
     ]
