@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _GLOBAL = frozenset(("-h", "--help", "--home", "--project", "--debug"))
 
@@ -26,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
         if given[:1] == ["hook"] and len(given) > 1 and not _GLOBAL.intersection(given):
             return hook(given[1:])
         if given == ["mcp"] or (given[:2] == ["mcp", "--home"] and len(given) == 3 and given[2]):
-            return _mcp(given[2:])
+            from claude_memory.platform.project import current_folder
+
+            return serve_agent("".join(given[2:]), current_folder())
         from claude_memory.surfaces.cli.app import run
 
         return run(given)
@@ -47,15 +53,14 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  open until the process ends
 
 
-def _mcp(pinned: list[str]) -> int:
+def serve_agent(pinned: str, folder: Path) -> int:
     """Serve an agent that waits for its answer: the command-line library would only delay it."""
-    from claude_memory.platform.project import current_folder
     from claude_memory.settings import home, pin
     from claude_memory.surfaces.mcp.server import serve
 
     if pinned:
-        pin(pinned[0])
-    serve(home(), current_folder())
+        pin(pinned)
+    serve(home(), folder)
     return 0
 
 

@@ -169,6 +169,11 @@ def one_at_most(*options: tuple[str, object]) -> None:
         raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
 
 
+def given(**values: Any) -> dict[str, Any]:
+    """The values that were given at all."""
+    return {name: value for name, value in values.items() if value}
+
+
 def whole_text(words: list[str]) -> str:
     """The text given as arguments, or all of standard input for a single `-`."""
     text = " ".join(words)

@@ -50,6 +50,7 @@ WAIT_SECONDS = 30  # a drain's slack takes ten
 MAX_BYTES = 4 << 20
 PROVIDERS = ("rules", "anthropic", "claude", "endpoint:URL")
 _AGENT = agent_option("Only this agent's, such as claude-code or codex.")
+_SOURCES = "Files or folders; default: all known places."
 _WORDS = "Words, a phrase, an error, a command, a file; without it the newest."
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "result": "dim"}
 
@@ -135,9 +136,7 @@ def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> N
 
 def import_(
     memory: Memory,
-    paths: list[Path] | None = argument(
-        "[PATH]...", "Files or folders; default: all known places.", default=None, parser=path_named
-    ),
+    paths: list[Path] | None = argument("[PATH]...", _SOURCES, default=None, parser=path_named),
     agent: str | None = _AGENT,
     since: datetime | None = time_option("Only what changed since: 2026-11-01, 2 weeks ago.", metavar="TIME"),
     from_: Literal["claude-mem"] | None = option("KIND", "Read another memory's database: claude-mem."),
@@ -155,8 +154,7 @@ def import_(
         with output.progress_bar("MB", 1e6) as show:
 
             def tell(at: Progress) -> None:
-                if show is not None:
-                    show(at.done_bytes, at.total_bytes - at.done_bytes, f"{at.imported.messages:,} messages")
+                show(at.done_bytes, at.total_bytes - at.done_bytes, f"{at.imported.messages:,} messages")
 
             done = memory.import_history(
                 paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=tell

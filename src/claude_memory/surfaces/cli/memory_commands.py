@@ -4,7 +4,6 @@ what was done: blame, fix, how; what a project knows: graph, knowledge.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -23,6 +22,7 @@ from claude_memory.surfaces.cli.command import (
     agent_option,
     argument,
     flag,
+    given,
     one_at_most,
     option,
     path_named,
@@ -58,17 +58,8 @@ def remember(
     as_user: bool = Shared.AS_USER,
 ) -> Result:
     """Keep a memory."""
-    new = NewMemory(
-        body=whole_text(text),
-        kind=kind,
-        title=title or None,
-        topics=topic or [],
-        files=file or [],
-        session=session or None,
-        scope=scope,
-        supersedes=supersedes,
-        trust=own_trust(as_user=as_user),
-    )
+    more = given(title=title, topics=topic, files=file, session=session, supersedes=supersedes)
+    new = NewMemory(whole_text(text), kind=kind, scope=scope, trust=own_trust(as_user=as_user), **more)
     stored = memory.remember(new, embed=False)  # the next search makes the vector
     _note_proposal(stored)
     verdict = memory.verdicts.get(stored.id)
@@ -91,15 +82,10 @@ def list_(
 ) -> Result:
     """List memories, newest first."""
     memory.catch_up()
-    wanted = MemoryFilter(
-        kinds=tuple(kind or ()),
-        topics=tuple(topic or ()),
-        files=tuple(file or ()),
-        task=task or None,
-        session=memory.session_id(session, all_projects=all_projects) if session else None,
-        since=since,
-        until=until,
-    )
+    about = given(kinds=tuple(kind or ()), topics=tuple(topic or ()), files=tuple(file or ()))
+    if session:
+        session = memory.session_id(session, all_projects=all_projects)
+    wanted = MemoryFilter(**about, **given(task=task, session=session, since=since, until=until))
     newest = memory.newest(wanted, limit=limit, all_projects=all_projects)
     return Result(newest, map(output.listed, newest), nothing="no memories that fit")
 
@@ -144,8 +130,8 @@ def revise(
     as_user: bool = Shared.AS_USER,
 ) -> Result:
     """Correct a memory, pin it, or put a new one in its place."""
-    given: dict[str, Any] = {"title": title, "kind": kind, "topics": topic, "files": file, "pinned": pin}
-    changes = {name: value for name, value in given.items() if value is not None}
+    fields: dict[str, Any] = {"title": title, "kind": kind, "topics": topic, "files": file, "pinned": pin}
+    changes = {name: value for name, value in fields.items() if value is not None}
     if supersede_with is None and text is None and not changes and not accept:
         raise typer.BadParameter("say what to change: --text, --title, --kind, --topic, --file, --pin …")
     one_at_most(("--accept", accept), ("--supersede-with", supersede_with))
@@ -213,10 +199,10 @@ def _line(done: str, item: StoredMemory) -> str:
 # --- asking
 
 
-def _a_number(value: float | None) -> float | None:
-    if value is not None and math.isnan(value):  # no range leaves it out
-        raise typer.BadParameter(f"{value} is not a number.")
-    return value
+def _relevance(text: str) -> float:
+    if not 0 <= float(text) <= 1:
+        raise InvalidInput(f"{text} is not between 0 and 1")
+    return float(text)
 
 
 def search(
@@ -230,9 +216,7 @@ def search(
     session: str | None = Shared.ONLY_SESSION,
     since: datetime | None = Shared.SINCE,
     until: datetime | None = Shared.UNTIL,
-    min_relevance: float | None = option(
-        "R", "Leave out hits below this relevance; 0 shows every hit.", min=0, max=1, callback=_a_number
-    ),
+    min_relevance: float | None = option("R", "Only hits this relevant; 0 shows all.", parser=_relevance),
     agent: str | None = agent_option("Only with this agent: claude-code, codex …"),
     branch: str | None = option("NAME", "Only work on this branch."),
     command: str | None = option("WORDS", "Only where a command with these words was run."),
@@ -243,23 +227,10 @@ def search(
     """Find memories and past work by words and meaning, best first."""
     memory.warm_up()
     memory.catch_up()
+    wanted = given(kinds=kind, topics=topic, files=file, task=task, session=session, since=since, until=until)
+    wanted |= given(agent=agent, branch=branch, command=command, commit=commit, failed=failed)
     hits = memory.search(
-        " ".join(query),
-        limit=limit,
-        kinds=kind or (),
-        topics=topic or (),
-        files=file or (),
-        task=task or None,
-        session=session or None,
-        since=since,
-        until=until,
-        agent=agent,
-        branch=branch or None,
-        command=command or None,
-        commit=commit or None,
-        failed=failed,
-        min_relevance=min_relevance,
-        all_projects=all_projects,
+        " ".join(query), limit=limit, min_relevance=min_relevance, all_projects=all_projects, **wanted
     )
     memory.note_question()
     if "words only" in memory.search_mode:
@@ -286,9 +257,8 @@ def timeline(
     """Show what happened when: lately, or around a memory."""
     one_at_most(("--around", around), ("--query", query))
     memory.catch_up()
-    entries = memory.timeline(
-        around=around or None, query=query or None, before=before, after=after, session=session or None
-    )
+    wanted = given(around=around, query=query, session=session)
+    entries = memory.timeline(before=before, after=after, **wanted)
     return Result(entries, map(_happened, entries), nothing="nothing has happened here yet")
 
 
@@ -308,22 +278,24 @@ def why(
 ) -> Result:
     """Explain why a memory answers a question, in words and numbers, and when agents were given it."""
     memory.catch_up()
-    given = memory.given(id_)
+    times_given = memory.given(id_)
     lines = [
         f"given to an agent {bold(times.minute(item.timestamp))}"
         + dim(f"  at {one_line(item.given_at)}, session {one_line(item.session or '-')}")
-        for item in given
+        for item in times_given
     ]
     try:
         explained = memory.why(id_, query)
     except InvalidInput:
-        if not given:
+        if not times_given:
             raise
-        return Result({"given": given}, lines)  # never searched for, but hooks have given it
+        return Result({"given": times_given}, lines)  # never searched for, but hooks have given it
     question = [f"{dim('for the question')} {bold(f'“{one_line(explained.query)}”')}"] * bool(explained.query)
     words = [line for text in explained.words for line in output.paragraph(text, output.width(), "")]
     numbers = output.table({name: f"{value:.4g}" for name, value in explained.numbers.items()}, indent="  ")
-    return Result({**output.plain(explained), "given": given}, [*question, *words, "", *numbers, *lines])
+    return Result(
+        {**output.plain(explained), "given": times_given}, [*question, *words, "", *numbers, *lines]
+    )
 
 
 # --- what was done
@@ -413,9 +385,7 @@ def graph(
     memory: Memory,
     start: str = argument("ID|PATH|TOPIC", "A memory, a file, a topic, a symbol, an error."),
     hops: int = option("N", "How far to go.", default=2, min=1, max=4),
-    write: Path | None = option(
-        "FILE", "Also write it: .svg, .mmd (Mermaid) or .graphml, by its ending.", parser=path_named
-    ),
+    write: Path | None = option("FILE", "Also write it: .svg, .mmd (Mermaid), .graphml.", parser=path_named),
 ) -> Result:
     """Draw what is around a memory, a file or a topic."""
     if write is not None and write.suffix not in _FORMATS:

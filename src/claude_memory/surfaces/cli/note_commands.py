@@ -18,6 +18,7 @@ from claude_memory.surfaces.cli.command import (
     Shared,
     argument,
     flag,
+    given,
     one_at_most,
     option,
     reading,
@@ -119,17 +120,8 @@ def intend_set(
 ) -> Result:
     """Keep an intention; without a condition it comes up at the next chance."""
     one_at_most(("--at", at), ("--in", in_))
-    made = memory.intentions.set(
-        whole_text(text),
-        at=at,
-        in_=in_,
-        deadline=deadline,
-        files=file or [],
-        topics=topic or [],
-        codebase=codebase or None,
-        priority=priority,
-    )
-    return _answer("set", made)
+    when = given(at=at, in_=in_, deadline=deadline, files=file, topics=topic, codebase=codebase)
+    return _answer("set", memory.intentions.set(whole_text(text), priority=priority, **when))
 
 
 def intend_check(
@@ -222,7 +214,7 @@ def log_add(
     open_: list[str] | None = option("TEXT", "Something that is left to do."),
 ) -> Result:
     """Add a line to today's session log."""
-    parts = {"decisions": decision or [], "artifacts": artifact or [], "open_threads": open_ or []}
+    parts = given(decisions=decision, artifacts=artifact, open_threads=open_)
     path, line = memory.notes.add_session(whole_text(text), title=title, **parts)
     return _written(path, line.record())
 

@@ -252,20 +252,17 @@ def plain(value: Any) -> Any:
 
 
 @contextmanager
-def progress_bar(unit: str, size: float = 1.0) -> Iterator[Callable[..., None] | None]:
+def progress_bar(unit: str, size: float = 1.0) -> Iterator[Callable[..., None]]:
     """A bar on the terminal; what is yielded gets how much is done, how much is left, what else to tell.
 
     `size` says how many of what is counted make one unit.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    begun, drawn = time.monotonic(), 0.0
+    begun, drawn, seen = time.monotonic(), 0.0, sys.stderr.isatty()
 
     def show(done: float, left: float, beside: str = "") -> None:
         nonlocal drawn
         now = time.monotonic()
-        if now - drawn < _DRAWN_SECONDS:
+        if not seen or now - drawn < _DRAWN_SECONDS:
             return
         drawn, share, rate = now, done / max(done + left, 1), done / max(now - begun, 0.001)
         amount = f"{done / size:,.0f} of {(done + left) / size:,.0f} {unit}  {rate / size:,.1f} {unit}/s"

@@ -73,9 +73,7 @@ def backup_create(
 
 def backup_verify(
     memory: Memory,
-    named: str | None = argument(
-        "[FILE|PLACE]", "A backup file, `-`, or a place; default backup_to.", default=None
-    ),
+    named: str | None = argument("[FILE|PLACE]", "A file, `-`, or a place; default backup_to.", default=None),
     backup: str | None = _BACKUP,
 ) -> Result:
     """Check a backup by its manifest and every checksum in it, and name what restoring it would change."""
@@ -84,9 +82,7 @@ def backup_verify(
 
 def backup_restore(
     place: WorkPlace,
-    file: Path = argument(
-        "FILE", "A backup made by `backup create`; `-` is standard input.", parser=path_named
-    ),
+    file: Path = argument("FILE", "One that `backup create` made; `-` is standard input.", parser=path_named),
     yes: bool = Shared.YES,
     settings: bool | None = _SETTINGS,
 ) -> Result:
@@ -259,9 +255,7 @@ def _counts(taken: Taken) -> str:
 # --- a team's server
 
 _TEAM = argument("TEAM", "The team's name.")
-_OWNER = option(
-    "URL", "postgresql://… of whoever owns the store: may make roles, tables and the extension.", default=...
-)
+_OWNER = option("URL", "postgresql://… of the owner, who may make roles, tables, the extension.", default=...)
 
 
 def team_create(
@@ -346,7 +340,10 @@ def demo(json: bool = Shared.JSON) -> Result:
         if not json:
             output.lines([_step_line(name, seconds[name], " ".join(words))])
 
-    with _thrown_away() as folder:
+    # Flags win over the environment: the demo must never touch real memories.
+    with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
+        folder = Path(os.path.realpath(name))
+        (folder / "billing").mkdir()
         with _opened(folder) as memory, step("import") as words:
             sessions = sample.write_history(folder / "billing", folder)
             done = memory.import_history([folder / ".claude"], user_home=folder)
@@ -378,19 +375,6 @@ def demo(json: bool = Shared.JSON) -> Result:
     shown = [{**answer, "hits": [output.hit(hit) for hit in answer["hits"]]} for answer in answers]
     document = {"ok": right, "hook_ms": milliseconds, "steps": seconds, "answers": shown}
     return Result(document, lines, code=0 if right else 1)
-
-
-@contextmanager
-def _thrown_away() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
-        folder = Path(os.path.realpath(name))
-        (folder / "billing").mkdir()
-        store = os.environ.pop("CLAUDE_MEMORY_STORE", None)  # the demo must never touch real memories
-        try:
-            yield folder
-        finally:
-            if store is not None:
-                os.environ["CLAUDE_MEMORY_STORE"] = store
 
 
 def _opened(folder: Path) -> Memory:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.projects import Regrouped
 
 GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
+Shell = Literal["bash", "zsh", "fish", "powershell", "pwsh"]
+_AGENTS = "Which agent: claude-code, codex, gemini-cli, cursor, opencode, copilot-cli."
+_LAYOUTS = "`private`: all inside .claude-memories; `repo`: at the top, to be committed."
 _UNASKED = "this changes what belongs to a project: repeat it with --yes"
 _LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _PROJECT = argument("PROJECT", "Its id, its folder, or a name that only one has.")
@@ -46,9 +49,7 @@ _KEY = argument("KEY", "A setting; `config list` shows all.")
 
 def init(
     memory: Memory,
-    layout: Literal["private", "repo"] | None = option(
-        "LAYOUT", "`private`: all inside .claude-memories; `repo`: at the top, to be committed."
-    ),
+    layout: Literal["private", "repo"] | None = option("LAYOUT", _LAYOUTS),
     templates: bool = flag("Also begin MEMORY.md, tasks/todo.md and tasks/lessons.md."),
 ) -> Result:
     """Give this project its own folder, ignored by git."""
@@ -141,15 +142,8 @@ def _installable(agent: str | None) -> str | None:
 
 def install(
     place: WorkPlace,
-    agent: str = option(
-        None,
-        "Which agent: claude-code, codex, gemini-cli, cursor, opencode, copilot-cli.",
-        default="claude-code",
-        callback=_installable,
-    ),
-    scope: Literal["user", "project"] = option(
-        "SCOPE", "For you everywhere (user), or for this project.", default="user"
-    ),
+    agent: str = option(None, _AGENTS, default="claude-code", callback=_installable),
+    scope: Literal["user", "project"] = option("SCOPE", "Everywhere, or for this project.", default="user"),
     dry_run: bool = flag("Show what would be written into each file, change nothing."),
 ) -> Result:
     """Give an agent this memory: its hooks and the MCP server. Twice is once."""
@@ -189,12 +183,9 @@ def mcp(
 
         serve_http(place.home_folder, place.project_folder, port)
         return
-    from claude_memory.settings import pin
-    from claude_memory.surfaces.mcp.server import serve
+    from claude_memory.surfaces.cli import serve_agent
 
-    if place.home is not None:
-        pin(str(place.home))
-    serve(place.home_folder, place.project_folder)
+    serve_agent(str(place.home or ""), place.project_folder)
 
 
 def ledger(
@@ -219,9 +210,7 @@ def context_(
     file: str | None = option("FILE", "Before this file is edited."),
     command: str | None = option("COMMAND", "Before this command runs."),
     subagent: str | None = option("TEXT", "To a sub-agent that starts with this prompt."),
-    max_tokens: int = option(
-        "N", "Without a moment: the budget, about 4 characters a token.", default=500, min=1
-    ),
+    max_tokens: int = option("N", "The budget, about 4 characters a token.", default=500, min=1),
 ) -> Result:
     """Show what an agent would be given at a moment, line by line, with the reason and id of each.
 
@@ -267,11 +256,7 @@ def hook(
     raise typer.Exit(run_hook([event, "--agent", agent, "--home", str(place.home_folder)]))
 
 
-def completion(
-    shell: Literal["bash", "zsh", "fish", "powershell", "pwsh"] = argument(
-        "SHELL", "bash, zsh, fish or powershell."
-    ),
-) -> None:
+def completion(shell: Shell = argument("SHELL", "bash, zsh, fish or powershell.")) -> None:
     """Print what makes a shell complete commands and options; its start-up file shall evaluate it."""
     from typer._completion_shared import get_completion_script
 
