@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.backup_steps import create
 from tests.integration import histories
 from tests.integration.mcp_talk import Caller, in_process, words_only
 from tests.quality.hostile_secrets import hostile, vendor_tokens
@@ -25,7 +26,6 @@ from tests.quality.secret_samples import Sample, samples
 from typer.main import get_command
 
 from claude_memory import Memory
-from claude_memory.backup import backup
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.model import SearchScope
 from claude_memory.redact import redact
@@ -95,7 +95,7 @@ def settle(home: Path) -> None:
     with Memory.open(home, Path.cwd()) as memory:
         memory.drain()
         memory.upkeep.prune()
-        backup.create(home, memory.store)
+        create(home, memory.store)
 
 
 # --- the paths

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.backup_steps import create
 from tests.quality.secret_samples import Sample, samples
 
 from claude_memory import Memory, NewMemory
-from claude_memory.backup import backup
 from claude_memory.hook import claude_memory_hook as hook
 
 
@@ -77,7 +77,7 @@ def test_no_raw_byte_of_a_planted_secret_is_left_anywhere(home: Path, tmp_path: 
             memory.search(sample.snippet[:500], all_projects=True)
             memory.remember(NewMemory(body=f"keep this: {sample.snippet}"))
         stored = memory.stats(all_projects=True)
-        backup.create(home, memory.store)
+        create(home, memory.store)
         everything_while_open = everything(home)
     for name, content in {**everything_while_open, **everything(home)}.items():
         leaked = [sample.format for sample in planted if sample.secret.encode() in content]

@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.backup_steps import create, restore
 
 from claude_memory import Memory, NewMemory
-from claude_memory.backup import backup
-from claude_memory.backup import restore as restoring
 from claude_memory.errors import MemoryFault
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
@@ -51,7 +50,7 @@ def made() -> Iterator[tuple[Path, bytes]]:
     with Memory.open(home, folder, flags={"embedder": "none"}) as memory:
         memory.remember_many([NewMemory(f"note {number} about the harbour") for number in range(5)])
         (home / "MEMORY.md").write_text("# Me\n")
-        path = backup.create(home, memory.store, folder / "sound.zip")
+        path = create(home, memory.store, folder / "sound.zip")
     content = path.read_bytes()
     for left in folder.iterdir():
         shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -185,7 +184,7 @@ def fuzz(folder: Path, content: bytes, count: int, seed: int) -> tuple[int, int]
         place.mkdir()
         home = place / "home"
         try:
-            restoring.restore(path, home)
+            restore(path, home)
         except MemoryFault as fault:
             told = str(fault)
             refused += 1

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.backup_steps import create, restore, verify
 from tests.integration.test_backup import rewritten
 
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
-from claude_memory.backup import backup
 from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreCorrupt
@@ -43,7 +43,7 @@ GUARDED = {"embedder", "summariser", "summariser_key_variable", "knowledge", "st
 def packed(memory: Memory, tmp_path: Path) -> Path:
     memory.remember(NewMemory(body="we chose WAL", trust="user"))
     (memory.home / "MEMORY.md").write_text("# Who I am\n")
-    return backup.create(memory.home, memory.store, tmp_path / "packed.zip")
+    return create(memory.home, memory.store, tmp_path / "packed.zip")
 
 
 def stranger(packed: Path, target: Path, **content: bytes) -> Path:
@@ -73,12 +73,10 @@ PROGRAMS = (
 def test_no_program_is_restored(packed: Path, tmp_path: Path, name: str) -> None:
     evil = rewritten(packed, tmp_path / "evil.zip", lambda inside: inside.update({name: EVIL}))
     target = tmp_path / "restored"
-    report = restoring.restore(evil, target)
+    report = restore(evil, target)
     assert not (target / name).exists()
     assert [change.name for change in report.changes if change.what == "program"] == [name]
-    assert [change.name for change in backup.verify(evil, target).changes if change.what == "program"] == [
-        name
-    ]
+    assert [change.name for change in verify(evil, target).changes if change.what == "program"] == [name]
 
 
 def test_what_runs_is_told_by_its_first_bytes_and_gets_no_right_to_run(packed: Path, tmp_path: Path) -> None:
@@ -98,7 +96,7 @@ def test_what_runs_is_told_by_its_first_bytes_and_gets_no_right_to_run(packed: P
         for name, data in content.items():
             opened.writestr(name, data)
     target = tmp_path / "restored"
-    restoring.restore(evil, target)
+    restore(evil, target)
     assert not (target / "sessions/evil").exists()
     assert not (target / "evil.dat").exists()
     files = [path for path in target.rglob("*") if path.is_file()]
@@ -112,14 +110,14 @@ def test_the_installed_programs_stay(packed: Path, memory: Memory, tmp_path: Pat
     program.parent.mkdir()
     program.write_bytes(b"ours")
     memory.close()
-    assert restoring.restore(evil, memory.home, replace=True).previous is not None
+    assert restore(evil, memory.home, replace=True).previous is not None
     assert program.read_bytes() == b"ours"
 
 
 def test_settings_are_left_out_without_a_yes(packed: Path, tmp_path: Path) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": CONFIG.encode()})
     target = tmp_path / "restored"
-    report = restoring.restore(evil, target)
+    report = restore(evil, target)
     assert tomllib.loads((target / "config.toml").read_text()) == {"search_limit": 7}
     assert "# a friend's settings" in (target / "config.toml").read_text()
     settings = {change.name: change for change in report.changes if change.what == "setting"}
@@ -130,7 +128,7 @@ def test_settings_are_left_out_without_a_yes(packed: Path, tmp_path: Path) -> No
 
 def test_settings_come_with_a_yes(packed: Path, tmp_path: Path) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": CONFIG.encode()})
-    report = restoring.restore(evil, tmp_path / "restored", with_settings=True)
+    report = restore(evil, tmp_path / "restored", with_settings=True)
     assert (tmp_path / "restored" / "config.toml").read_text() == CONFIG
     assert all(change.taken for change in report.changes if change.what == "setting")
 
@@ -142,7 +140,7 @@ def test_what_the_home_has_set_itself_stays(packed: Path, memory: Memory, tmp_pa
         'exclude = ["private/**"]\nembedder = "none"\nsearch_limit = 3\n'
     )
     memory.close()
-    report = restoring.restore(evil, memory.home, replace=True)
+    report = restore(evil, memory.home, replace=True)
     kept = tomllib.loads((memory.home / "config.toml").read_text())
     assert kept == {"search_limit": 7, "exclude": ["private/**"], "embedder": "none"}
     assert {change.name for change in report.changes if change.what == "setting"} == {"exclude", "embedder"}
@@ -151,7 +149,7 @@ def test_what_the_home_has_set_itself_stays(packed: Path, memory: Memory, tmp_pa
 @pytest.mark.parametrize("content", [b"= = =", b"\xff\xfe", b"a = [" + b"[" * 5000])
 def test_settings_that_cannot_be_read_are_left_out(packed: Path, tmp_path: Path, content: bytes) -> None:
     evil = stranger(packed, tmp_path / "evil.zip", **{"config.toml": content})
-    report = restoring.restore(evil, tmp_path / "restored", with_settings=True)
+    report = restore(evil, tmp_path / "restored", with_settings=True)
     assert not (tmp_path / "restored" / "config.toml").exists()
     assert [change.name for change in report.changes if change.what == "setting"] == ["config.toml"]
 
@@ -185,9 +183,9 @@ def test_a_database_that_acts_by_itself_is_refused(packed: Path, tmp_path: Path,
         inside["memory.db"] = path.read_bytes()
 
     evil = rewritten(packed, tmp_path / "evil.zip", planted)
-    assert "no store of ours" in backup.verify(evil).problems[0]
+    assert "no store of ours" in verify(evil).problems[0]
     with pytest.raises(StoreCorrupt, match="no store of ours"):
-        restoring.restore(evil, tmp_path / "restored")
+        restore(evil, tmp_path / "restored")
     assert not (tmp_path / "restored").exists()
 
 
@@ -267,7 +265,7 @@ def test_the_command_stores_what_waits_before_it_backs_up(tmp_path: Path) -> Non
     assert json.loads(done.stdout)["skipped"] == []
     assert TOKEN.encode() not in every_byte(tmp_path / "made.zip")
     restored = tmp_path / "restored"
-    restoring.restore(tmp_path / "made.zip", restored)
+    restore(tmp_path / "made.zip", restored)
     with Memory.open(restored, home.parent, flags={"embedder": "none"}) as memory:
         assert memory.stats(all_projects=True).events == 1
 
@@ -276,9 +274,9 @@ def test_what_still_waits_is_left_out_and_that_is_said(memory: Memory, tmp_path:
     capture(memory.home, f"the token is {TOKEN}")
     (Spool(memory.home).new / "2-1-1-ab-Stop-codex.json").write_text(TOKEN)  # of a newer program
     (Spool(memory.home).temporary / "half").write_text(TOKEN)
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
     assert TOKEN.encode() not in every_byte(made)
-    [skipped] = backup.verify(made).skipped
+    [skipped] = verify(made).skipped
     assert skipped.path == "spool/new"
     assert "2 captured events" in skipped.reason
 
@@ -287,16 +285,16 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from claude_memory import Memory
-from claude_memory.backup import backup
+from claude_memory.backup import backups
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(backup, sys.argv[3], die)
+setattr(backups, sys.argv[3], die)
 with Memory.open(Path(sys.argv[1]), Path(sys.argv[1]).parent, flags={"embedder": "none"}) as memory:
-    backup.create(memory.home, memory.store, Path(sys.argv[2]))
+    memory.backups.create(memory.store, Path(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("at", ["_pack", "put_new"])
+@pytest.mark.parametrize("at", ["_pack", "put_in_place"])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_killed_backup_leaves_nothing_after_an_hour(
     memory: Memory, tmp_path: Path, at: str, inside: bool
@@ -323,5 +321,5 @@ def test_a_killed_backup_leaves_nothing_after_an_hour(
 
 def test_a_finished_backup_leaves_nothing_at_all(memory: Memory, tmp_path: Path) -> None:
     memory.remember(NewMemory(body="we chose WAL", trust="user"))
-    backup.verify(backup.create(memory.home, memory.store, tmp_path / "made.zip"))
+    verify(create(memory.home, memory.store, tmp_path / "made.zip"))
     assert not list(tmp_path.rglob("*.tmp"))

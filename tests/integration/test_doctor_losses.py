@@ -9,11 +9,10 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.backup_steps import create, restore
 
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
-from claude_memory.backup import backup
-from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 
 
@@ -29,11 +28,11 @@ def said(memory: Memory, *bodies: str) -> None:
 def test_a_healthy_home_is_healthy_also_after_restore_and_rebuild(memory: Memory, tmp_path: Path) -> None:
     said(memory, "ledger rows are immutable", "Größe in Zoll, 数据 and 😀", "half a \ud83d character")
     doomed = memory.remember(NewMemory(body="erased later on, for good"))
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
     memory.erase([doomed.id])
     memory.close()
     assert not {"lost changes", "texts"} & levels(memory.home).keys()
-    restoring.restore(made, memory.home, replace=True)
+    restore(made, memory.home, replace=True)
     assert not {"lost changes", "texts"} & levels(memory.home).keys()
     for path in memory.home.glob("memory.db*"):
         path.unlink()

@@ -18,11 +18,10 @@ from typing import Any
 import apsw
 import pytest
 from backports import zstd
+from tests.backup_steps import create, restore
 from tests.integration.histories import ClaudeSession
 
 from claude_memory import Memory, NewMemory
-from claude_memory.backup import backup
-from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import Conflict
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
@@ -435,12 +434,12 @@ def test_nor_a_rebuild_from_the_mirror_nor_a_reindex_of_a_persons_file(world: Wo
 def test_nor_a_backup_that_was_made_before(world: World, tmp_path: Path) -> None:
     wanted = spread(world)
     world.memory.drain()
-    made = backup.create(world.home, world.memory.store, tmp_path / "before.zip")
+    made = create(world.home, world.memory.store, tmp_path / "before.zip")
     world.memory.erase([wanted])
     world.memory.close()
     before = len(said(world))
     world.memory.close()
-    restoring.restore(made, world.home, replace=True)
+    restore(made, world.home, replace=True)
     world.memory.drain()
     assert len(said(world)) == before
     world.memory.close()
@@ -449,7 +448,7 @@ def test_nor_a_backup_that_was_made_before(world: World, tmp_path: Path) -> None
 
 def test_a_backup_in_the_home_is_named(world: World) -> None:
     kept = world.memory.remember(NewMemory(SENTENCE))
-    made = backup.create(world.home, world.memory.store)
+    made = create(world.home, world.memory.store)
     assert made.is_relative_to(world.home)
     assert any(str(made) in place for place in world.memory.erase([kept.id]).left)
 

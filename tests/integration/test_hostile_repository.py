@@ -17,8 +17,7 @@ import pytest
 
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.platform import git as our_git
-from claude_memory.platform import repository as repositories
-from claude_memory.platform.git import ChangedFiles
+from claude_memory.platform.git import changed_files
 from claude_memory.platform.project import identify
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -75,7 +74,7 @@ class Trap:
         git(repository, "config", "filter.evil.required", "true")
         for name in ("diff", "diff-index", "rev-list", "cat-file"):
             git(repository, "config", f"alias.{name}", f"!{own}")
-        dot_git = Path(os.path.realpath(repositories.find(repository).git_dir))  # type: ignore[union-attr]
+        dot_git = Path(os.path.realpath(our_git.find(repository).git_dir))  # type: ignore[union-attr]
         (dot_git / "hooks").mkdir(exist_ok=True)
         for name in ("post-index-change", "fsmonitor-watchman", "pre-commit", "reference-transaction"):
             shutil.copy(self.program, dot_git / "hooks" / name)
@@ -157,8 +156,8 @@ def _command(path: Path) -> bytes:
 
 
 def changed(folder: Path) -> tuple[str, ...]:
-    with ChangedFiles(folder) as found:
-        return found.names()
+    with changed_files(folder) as found:
+        return found()
 
 
 def test_the_traps_work(hostile: Path, trap: Trap) -> None:
@@ -206,7 +205,7 @@ def test_asking_for_the_root_commit_runs_nothing(hostile: Path, trap: Trap) -> N
     identify(hostile)
     for path in loose:
         path.unlink()  # what is missing must not be fetched by a command that the repository names
-    repositories_found = repositories.find(hostile)
+    repositories_found = our_git.find(hostile)
     assert repositories_found is not None
     assert our_git.roots(repositories_found) == ()
     assert changed(hostile) == ()

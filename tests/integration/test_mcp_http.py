@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.backup_steps import create
 from tests.integration.mcp_talk import HELLO, HttpServer, environment, http_server, words_only
 
 
@@ -123,13 +124,12 @@ def test_a_port_in_use_is_said_in_one_line(server: HttpServer, scratch_home: Pat
 
 def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> None:
     from claude_memory import Memory
-    from claude_memory.backup import backup
     from claude_memory.surfaces.mcp.http import token_of
 
     home = words_only(scratch_home / "memory")
     token = token_of(home)
     with Memory.open(home, tmp_path) as memory:
-        made = backup.create(home, memory.store, tmp_path / "kept.zip")
+        made = create(home, memory.store, tmp_path / "kept.zip")
     with zipfile.ZipFile(made) as archive:
         assert not any(token.encode() in archive.read(name) for name in archive.namelist())
 

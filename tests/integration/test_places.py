@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.backup_steps import restore
 from tests.places import KINDS, Spot, s3_environment, spot
 
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import chunks, home_state, locations
-from claude_memory.backup import restore as restoring
 from claude_memory.backup.chunks import HEADS, INDEX, PACKS, Vault
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput, MemoryFault, NotFound, StoreCorrupt
 from claude_memory.model import MemoryFilter, SearchScope
@@ -52,7 +52,7 @@ def push(memory: Memory, here: Spot, key: str = "", **how: int) -> chunks.Pushed
 
 
 def pull(memory: Memory, here: Spot, home: Path, key: str = "") -> None:
-    restoring.restore(vault(memory, here, key).source(), home)
+    restore(vault(memory, here, key).source(), home)
 
 
 def bodies(home: Path, project: Path) -> set[str]:
@@ -167,7 +167,7 @@ def test_half_an_object_is_noticed_and_the_last_good_backup_is_there(
         pull(memory, here, tmp_path / "sandbox")
     assert "\n" not in str(told.value)
     assert not (tmp_path / "sandbox").exists()
-    restoring.restore(vault(memory, here).source(good.id), tmp_path / "older")
+    restore(vault(memory, here).source(good.id), tmp_path / "older")
     assert bodies(tmp_path / "older", memory.project_root) == {"good"}
     # And the next push repairs it.
     remember(memory, "better")
@@ -284,7 +284,7 @@ def test_a_place_that_goes_wrong_is_told_in_one_line_and_nothing_is_lost(
     handler.fault = fault
 
     def pull_over() -> None:
-        restoring.restore(vault(memory, there).source(), tmp_path / "theirs", replace=True)
+        restore(vault(memory, there).source(), tmp_path / "theirs", replace=True)
 
     attempts = [lambda: push(memory, there), pull_over]
     if fault == "507":  # full: what is there can be read
@@ -299,7 +299,7 @@ def test_a_place_that_goes_wrong_is_told_in_one_line_and_nothing_is_lost(
     assert everything(tmp_path / "theirs") == theirs
     assert not [path for path in tmp_path.iterdir() if ".restore-" in path.name]
     handler.fault = ""
-    restoring.restore(vault(memory, there).source(good.id), tmp_path / "sandbox")
+    restore(vault(memory, there).source(good.id), tmp_path / "sandbox")
     assert bodies(tmp_path / "sandbox", memory.project_root) == {"good"}
     push(memory, there)
     pull(memory, there, tmp_path / "later")

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.backup_steps import create, restore
 
 from claude_memory import Memory, NewMemory
-from claude_memory.backup import backup
-from claude_memory.backup import restore as restoring
 from claude_memory.capture.spool import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryId
@@ -47,8 +46,8 @@ def stored(home: Path) -> set[str]:
 def test_events_after_a_restore_are_in_the_restored_store(memory: Memory, tmp_path: Path) -> None:
     capture(memory.home, "before")
     memory.drain()
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
-    assert restoring.restore(made, memory.home, replace=True).previous is not None
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
+    assert restore(made, memory.home, replace=True).previous is not None
     capture(memory.home, "after")
     assert memory.drain().events == 1
     assert stored(memory.home) == {"before", "after"}
@@ -73,8 +72,8 @@ def test_a_log_that_another_process_made_meanwhile_is_left_alone(memory: Memory,
     """Closing the old file must not delete the new file's log, which has the same name."""
     capture(memory.home, "before")
     memory.drain()
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
-    restoring.restore(made, memory.home, replace=True)
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
+    restore(made, memory.home, replace=True)
     with Memory.open(memory.home, memory.project_root, flags={"embedder": "none"}) as other:
         capture(memory.home, "by another")
         assert other.drain().events == 1
@@ -95,7 +94,7 @@ def test_a_log_that_was_taken_away_costs_nothing_more(memory: Memory) -> None:
 
 def test_every_thread_notices(memory: Memory, tmp_path: Path) -> None:
     memory.remember(NewMemory(body="first"))
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
     ready, go, seen = threading.Event(), threading.Event(), []
 
     def reader() -> None:
@@ -108,7 +107,7 @@ def test_every_thread_notices(memory: Memory, tmp_path: Path) -> None:
     thread.start()
     ready.wait(10)
     memory.remember(NewMemory(body="second, lost by the restore"))
-    restoring.restore(made, memory.home, replace=True)
+    restore(made, memory.home, replace=True)
     go.set()
     thread.join()
     assert seen == [1]
@@ -121,7 +120,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
     from claude_memory.store.sql import write
 
     memory.remember(NewMemory(body="first"))
-    made = backup.create(memory.home, memory.store, tmp_path / "made.zip")
+    made = create(memory.home, memory.store, tmp_path / "made.zip")
     capture(memory.home, "in between")
     whole, times = write.add_events, []
 
@@ -130,7 +129,7 @@ def test_a_commit_into_a_file_that_was_just_replaced_counts_for_nothing(
         if not times:
             times.append(1)
             waiting = memory.home / "spool" / "new"
-            restoring.restore(made, memory.home, replace=True)
+            restore(made, memory.home, replace=True)
             [aside] = memory.home.parent.glob("home.before-restore-*")
             shutil.copytree(aside / "spool" / "new", waiting, dirs_exist_ok=True)
         return done

@@ -57,6 +57,10 @@ process.wait()
 """
 
 
+def pair(home: Path, other: str, name: str) -> None:
+    home_state.note(home, paired={**home_state.load(home).paired, other: name})
+
+
 def clones(folder: Path) -> None:
     """A project that all homes have at one path, and one that each has a clone of."""
     (folder / "plain").mkdir()
@@ -120,7 +124,7 @@ class Homes(RuleBasedStateMachine):
         for name in NAMES:
             for other in NAMES:
                 if other != name:
-                    home_state.pair(self.root / name, home_state.home_id(self.root / other), other)
+                    pair(self.root / name, home_state.home_id(self.root / other), other)
 
     def teardown(self) -> None:
         try:

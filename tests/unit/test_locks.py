@@ -72,22 +72,8 @@ def test_a_lock_is_taken_once_and_free_afterwards(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
-def test_windows_locks_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides what POSIX alone has, and stands in for the other system's call."""
-    held: set[int] = set()
-
-    class Msvcrt:
-        LK_NBLCK = 2
-
-        @staticmethod
-        def locking(descriptor: int, *_: int) -> None:
-            inode = os.fstat(descriptor).st_ino
-            if inode in held:
-                raise OSError(errno.EACCES, "taken")
-            held.add(inode)
-
+def test_a_system_without_these_locks_does_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr(locks, "msvcrt", Msvcrt, raising=False)
     with locks.try_lock(tmp_path / ".lock") as first, locks.try_lock(tmp_path / ".lock") as second:
         assert (first, second) == (True, False)
     assert locks.why_not(tmp_path) is None

@@ -13,43 +13,42 @@ import errno
 import gzip
 import hashlib
 import io
-import os
 import shutil
 import stat
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from io import BufferedRandom
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol, Self
+from typing import IO, Any, BinaryIO, Self
 
+from claude_memory.backup.home_state import CHUNK
 from claude_memory.backup.manifest import (
-    MAX_FILES,
+    DATABASE,
     MAX_MANIFEST_BYTES,
-    MAX_RATIO,
     MAX_TOTAL_BYTES,
     NAME,
-    RATIO_MATTERS_FROM,
     BackupEntry,
     BackupManifest,
     Skipped,
     decode,
+    encode,
 )
-from claude_memory.errors import NotFound, StoreCorrupt
+from claude_memory.errors import NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file
 from claude_memory.store.sql.rows import zstd
+from claude_memory.store.sqlite.inspection import check_file
 
 ENDINGS = (".zip", ".tar.gz", ".tar.zst")
-CHUNK = 1 << 20
 LEVEL = 3  # of packing
+_RESERVE_BYTES = 16 * 2**20
 _LONGEST_NAME = 4096
 _LARGEST_WINDOW = 25  # as a power of two: what a reader must hold in memory
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_MAGIC = {b"\x1f\x8b": ".tar.gz", b"\x28\xb5\x2f\xfd": ".tar.zst"}
-_ENCRYPTED = 0x1
 _DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -58,6 +57,7 @@ _DAMAGE = (
     struct.error,
     EOFError,
     ValueError,
+    IndexError,
     NotImplementedError,
     RuntimeError,
 )
@@ -100,30 +100,33 @@ class BackupReport:
         return not self.problems
 
 
-class BackupSource(Protocol):
-    """Something that holds a backup: a file, or a place where its pieces lie."""
+@dataclass(frozen=True, slots=True)
+class BackupSource:
+    """Something that holds a backup: a file, or a place where its pieces lie.
+
+    `write` puts every file below a folder; whatever it raises, and files that differ from the manifest, are
+    damage.
+    """
 
     path: Path  # or its id at a place
     name: str
     manifest: BackupManifest
+    write: Callable[[Path], None]
 
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
-        ...
+        needed = self.manifest.size_bytes + _RESERVE_BYTES
+        if shutil.disk_usage(folder).free < needed:
+            raise StoreFault(f"{folder.parent} has no room for {needed / 1e6:.0f} MB; nothing was changed")
+        with damage_named(self.name):
+            self.write(folder)
+            check_file(folder / DATABASE)
 
-
-def reported(source: BackupSource) -> BackupReport:
-    """What a backup's manifest says."""
-    manifest = source.manifest
-    return BackupReport(
-        path=source.path,
-        created=manifest.created,
-        package_version=manifest.package_version,
-        schema=manifest.schema,
-        files=len(manifest.files),
-        size_bytes=manifest.size_bytes,
-        skipped=manifest.skipped,
-    )
+    def report(self) -> BackupReport:
+        """What the manifest says."""
+        manifest = self.manifest
+        figures = (manifest.created, manifest.package_version, manifest.schema, len(manifest.files))
+        return BackupReport(self.path, *figures, manifest.size_bytes, manifest.skipped)
 
 
 @contextlib.contextmanager
@@ -132,8 +135,6 @@ def damage_named(name: str) -> Iterator[None]:
     try:
         yield
     except StoreCorrupt as fault:
-        if str(fault).startswith(name):
-            raise
         raise StoreCorrupt(f"{name} is damaged: {fault}") from None
     except (*_DAMAGE, OSError) as fault:
         if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL):
@@ -143,46 +144,50 @@ def damage_named(name: str) -> Iterator[None]:
 
 # --- reading
 
-Members = Generator[tuple[str, int, IO[bytes]], None, None]  # name, size, content
+Members = Generator[tuple[str, int, IO[bytes]], None, None]  # name, size, content, the manifest first
 
 
-class BackupFile:
-    """One backup file; `manifest` is read and checked when it opens."""
+def backup_file(path: Path) -> BackupSource:
+    """The backup in a file; its manifest is read and checked."""
+    try:
+        with path.open("rb") as handle:
+            magic = handle.read(4)
+    except OSError as fault:
+        raise NotFound(f"no backup at {path}: {fault.strerror}") from None
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.name = path.name
-        self._ending = _ending(path)
-        with damage_named(self.name), contextlib.closing(self._members()) as members:
-            name, _, content = next(members, ("", 0, io.BytesIO()))
-            if name != NAME:
-                raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
-            self.manifest = decode(_manifest_bytes(content))
-            if self.manifest.size_bytes > max(RATIO_MATTERS_FROM, path.stat().st_size * MAX_RATIO):
-                raise StoreCorrupt("it would unpack to far more than any home holds")
+    def members() -> Members:
+        if magic.startswith(b"\x1f\x8b"):
+            return _tar_members(path, lambda packed: gzip.GzipFile(fileobj=packed, mode="rb"))
+        return _tar_members(path, _zstd_reader) if magic == b"\x28\xb5\x2f\xfd" else _zip_members(path)
 
-    def unpack(self, folder: Path) -> None:
-        """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""
-        with damage_named(self.name):
-            missing = {entry.path: entry for entry in self.manifest.files}
-            for name, size, content in self._members():
-                if name == NAME:
-                    continue
-                entry = missing.pop(name, None)
-                if entry is None:
-                    raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
-                if entry.size != size:
-                    raise StoreCorrupt(f"{entry.path} is not as long as it was")
-                _write_entry(folder, entry, content)
-            if missing:
-                raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
-
-    def _members(self) -> Members:
-        """Each file's name, size and content, the manifest first: nothing is believed before it."""
-        return _tar_members(self.path, self._ending) if self._ending else _zip_members(self.path)
+    with damage_named(path.name), contextlib.closing(members()) as opened:
+        name, _, content = next(opened, ("", 0, io.BytesIO()))
+        if name != NAME:
+            raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
+        manifest = decode(content.read(MAX_MANIFEST_BYTES))
+    return BackupSource(path, path.name, manifest, lambda folder: _write_members(manifest, members(), folder))
 
 
-def make_file(folder: Path, path: str) -> BinaryIO:
+def _write_members(manifest: BackupManifest, members: Members, folder: Path) -> None:
+    missing = {entry.path: entry for entry in manifest.files}
+    for name, size, content in members:
+        if name == NAME:
+            continue
+        entry = missing.pop(name, None)
+        if entry is None:
+            raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
+        if entry.size != size:
+            raise StoreCorrupt(f"{entry.path} is not as long as it was")
+        with make_file(folder, entry.path) as handle:
+            left = entry.size
+            while left > 0 and (piece := content.read(min(CHUNK, left))):
+                left -= handle.write(piece)
+            check_copy(handle, entry)
+    if missing:
+        raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
+
+
+def make_file(folder: Path, path: str) -> BufferedRandom:
     """Make one file of a backup below a folder of ours.
 
     Whatever the backup says: others get no rights, and nothing in a home is run.
@@ -192,60 +197,22 @@ def make_file(folder: Path, path: str) -> BinaryIO:
     return new_file(target)
 
 
-def _write_entry(folder: Path, entry: BackupEntry, content: IO[bytes]) -> None:
-    """Write one file, private and on the disk; StoreCorrupt unless size and checksum are right."""
-    digest, left = hashlib.sha256(), entry.size
-    with make_file(folder, entry.path) as handle:
-        while piece := content.read(min(CHUNK, left + 1)):
-            left -= len(piece)
-            if left < 0:
-                break
-            digest.update(piece)
-            handle.write(piece)
-        sync_file(handle)
-    if left or digest.hexdigest() != entry.sha256:
+def check_copy(handle: BufferedRandom, entry: BackupEntry) -> None:
+    """StoreCorrupt unless an unpacked file has the right size and checksum; then it is on the disk."""
+    handle.seek(0)
+    digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    if handle.tell() != entry.size or digest != entry.sha256:
         raise StoreCorrupt(f"{entry.path} is not what was backed up")
-
-
-def _manifest_bytes(content: IO[bytes]) -> bytes:
-    read = content.read(MAX_MANIFEST_BYTES + 1)
-    if len(read) > MAX_MANIFEST_BYTES:
-        raise StoreCorrupt("its manifest is too large")
-    return read
-
-
-def _ending(path: Path) -> str | None:
-    """How a file is packed, by its first bytes; None for a zip."""
-    if not path.is_file():
-        raise NotFound(f"no backup at {path}")
-    try:
-        with path.open("rb") as handle:
-            head = handle.read(4)
-    except PermissionError:
-        raise NotFound(f"cannot read {path}: permission denied") from None
-    return next((ending for magic, ending in _MAGIC.items() if head.startswith(magic)), None)
+    sync_file(handle)
 
 
 def _zip_members(path: Path) -> Members:
     with zipfile.ZipFile(path) as archive:
-        infos = archive.infolist()
-        if len(infos) > MAX_FILES + 1:
-            raise StoreCorrupt(f"it holds more than {MAX_FILES} entries")
-        for info in infos:
-            _check_kind(info)
-        for info in sorted(infos, key=lambda info: info.filename != NAME):
+        for info in sorted(archive.infolist(), key=lambda info: info.filename != NAME):
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise StoreCorrupt(f"its entry {info.filename[:80]!r} is packed in a way no backup is")
             with archive.open(info) as content:
                 yield info.filename, info.file_size, content
-
-
-def _check_kind(info: zipfile.ZipInfo) -> None:
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if info.is_dir() or kind not in (0, stat.S_IFREG):
-        raise StoreCorrupt(f"its entry {info.filename[:80]!r} is no regular file")
-    if info.orig_filename != info.filename:
-        raise StoreCorrupt(f"its entry {info.filename[:80]!r} hides another name")
-    if info.flag_bits & _ENCRYPTED or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise StoreCorrupt(f"its entry {info.filename[:80]!r} is packed in a way no backup is")
 
 
 class _PlainHeader(tarfile.TarInfo):
@@ -262,10 +229,10 @@ class _PlainHeader(tarfile.TarInfo):
         return header
 
 
-def _tar_members(path: Path, ending: str) -> Members:
+def _tar_members(path: Path, unpacker: Callable[[BinaryIO], Any]) -> Members:
     with (
         path.open("rb") as packed,
-        _unpacker(packed, ending) as stream,
+        unpacker(packed) as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_PlainHeader, encoding="utf-8") as tar,
     ):
         for header in tar:
@@ -274,49 +241,33 @@ def _tar_members(path: Path, ending: str) -> Members:
                 yield header.name, header.size, content
 
 
-def _unpacker(packed: BinaryIO, ending: str) -> Any:
-    if ending == ".tar.gz":
-        return gzip.GzipFile(fileobj=packed, mode="rb")
+def _zstd_reader(packed: BinaryIO) -> Any:
     library = zstd()
-    bound = {library.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
-    return library.ZstdFile(packed, "rb", options=bound)
+    return library.ZstdFile(
+        packed, "rb", options={library.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
+    )
 
 
 # --- writing
 
 
 def write_archive(manifest: BackupManifest, staging: Path, sink: BinaryIO, ending: str) -> None:
-    """Write the staged files, the manifest first; the sink of a tar need not be seekable.
-
-    A home of zeros packs so well that reading it would look like an attack. A zip keeps it as it is then.
-    What stands behind the end of a tar is passed over, so that can be made longer.
-    """
+    """Write the staged files, the manifest first; the sink of a tar need not be seekable."""
     if ending == ".zip":
-        _write_zip(manifest, staging, sink, zipfile.ZIP_DEFLATED)
-        if manifest.size_bytes > max(RATIO_MATTERS_FROM, sink.tell() * MAX_RATIO):
-            sink.seek(0)
-            sink.truncate()
-            _write_zip(manifest, staging, sink, zipfile.ZIP_STORED)
+        with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+            for entry, content in _contents(manifest, staging):
+                info = zipfile.ZipInfo(entry.path, manifest.created.timetuple()[:6])
+                info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, entry.size
+                info.external_attr = (stat.S_IFREG | entry.mode) << 16
+                with archive.open(info, "w") as target:
+                    shutil.copyfileobj(content, target, CHUNK)
         return
-    with _packer(sink, ending) as packer:
-        _write_tar(manifest, staging, packer)
-        left = manifest.size_bytes // MAX_RATIO if manifest.size_bytes > RATIO_MATTERS_FROM else 0
-        while left > 0:
-            left -= packer.write(os.urandom(min(left, CHUNK)))
-
-
-def _write_zip(manifest: BackupManifest, staging: Path, sink: BinaryIO, method: int) -> None:
-    with zipfile.ZipFile(sink, "w", method, compresslevel=LEVEL) as archive:
-        for entry, content in _contents(manifest, staging):
-            info = zipfile.ZipInfo(entry.path, manifest.created.timetuple()[:6])
-            info.compress_type, info.file_size = method, entry.size
-            info.external_attr = (stat.S_IFREG | entry.mode) << 16
-            with archive.open(info, "w") as target:
-                shutil.copyfileobj(content, target, CHUNK)
-
-
-def _write_tar(manifest: BackupManifest, staging: Path, packer: Any) -> None:
-    with tarfile.open(fileobj=packer, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+    packer: Any
+    if ending == ".tar.gz":
+        packer = gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=sink, mtime=0)
+    else:
+        packer = zstd().ZstdFile(sink, "wb", level=LEVEL)
+    with packer, tarfile.open(fileobj=packer, mode="w|", format=tarfile.GNU_FORMAT) as tar:
         for entry, content in _contents(manifest, staging):
             header = tarfile.TarInfo(entry.path)
             header.size, header.mode, header.mtime = entry.size, entry.mode, int(manifest.created.timestamp())
@@ -324,14 +275,8 @@ def _write_tar(manifest: BackupManifest, staging: Path, packer: Any) -> None:
 
 
 def _contents(manifest: BackupManifest, staging: Path) -> Iterator[tuple[BackupEntry, IO[bytes]]]:
-    encoded = manifest.encode()
+    encoded = encode(manifest)
     yield BackupEntry(NAME, len(encoded), "", FILE_MODE), io.BytesIO(encoded)
     for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:
             yield entry, source
-
-
-def _packer(sink: BinaryIO, ending: str) -> Any:
-    if ending == ".tar.gz":
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=sink, mtime=0)
-    return zstd().ZstdFile(sink, "wb", level=LEVEL)

@@ -1,4 +1,4 @@
-"""`memory.backups`: what a surface can ask of backups, whether they lie in a file or at a place.
+"""`memory.backups`: the whole home in one file or at a place, made while others write, checked, brought back.
 
 Also the backup that a conversation's end makes by itself, when the setting `backup_to` names a place: in the
 detached drain. One process pushes at a time, not more often than every half minute, and only if something
@@ -9,22 +9,33 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_changed
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from claude_memory.backup import backup, chunks, home_state
+from claude_memory.backup import chunks, home_state
 from claude_memory.backup import restore as restoring
-from claude_memory.backup.archives import ENDINGS, BackupFile, BackupReport
-from claude_memory.backup.manifest import DATABASE, Skipped
-from claude_memory.backup.restore import Agreement
-from claude_memory.errors import MemoryFault
+from claude_memory.backup.archives import ENDINGS, BackupReport, BackupSource, backup_file, write_archive
+from claude_memory.backup.chunks import TIME, ListedBackup, time_in
+from claude_memory.backup.manifest import DATABASE, BackupManifest, Skipped
+from claude_memory.backup.restore import Agreement, examine
+from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
 from claude_memory.platform import leftovers, logs
-from claude_memory.platform.files import FILE_MODE, private_folder, reads_only, require_writing
+from claude_memory.platform.files import (
+    new_file,
+    private_folder,
+    put_in_place,
+    reads_only,
+    require_writing,
+    sync_file,
+)
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
@@ -32,6 +43,7 @@ from claude_memory.store.base import Store
 STANDARD_INPUT = "-"
 QUIET_SECONDS = 30.0
 LOCK = "push.lock"
+_PREFIX = "claude-memory-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,41 +56,69 @@ class Backups:
     def create(
         self, store: Store, target: Path | None = None, *, force: bool = False, keep: int = 0
     ) -> tuple[Path, Sequence[Skipped]]:
-        """Write a backup to a file or into a folder: its path, and what it left out."""
-        made = backup.create(self.home, store, target, force=force, keep=keep)
-        return made, BackupFile(made).manifest.skipped
+        """Write a backup to a file or into a folder, the home's own by default: its path, what it left out.
+
+        The name's ending says how it is packed. A file is replaced only by `force`, and then in one step.
+        `keep` leaves that many backups in the folder, and takes away the oldest.
+        """
+        file = _target(self.home, (target or self.home / "backups").absolute(), force=force, keep=keep)
+        try:
+            private_folder(file.parent)
+            with home_state.staged(self.home, store) as (manifest, staging):
+                packed = file.with_name(f".{file.name[:100]}.{secrets.token_hex(6)}.tmp")
+                with leftovers.noted(self.home, packed):
+                    _pack(manifest, staging, packed, file, force=force)
+            for old in list_backups(file.parent)[keep:] if keep else ():
+                Path(old.id).unlink(missing_ok=True)
+        except OSError as fault:
+            raise StoreFault(f"cannot write the backup {file}: {fault.strerror or fault}") from fault
+        return file, manifest.skipped
 
     def stream(self, store: Store, sink: BinaryIO) -> None:
-        """Write a backup as a `.tar.gz` to something that takes bytes."""
-        backup.stream(self.home, store, sink)
+        """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
+        try:
+            with home_state.staged(self.home, store) as (manifest, staging):
+                write_archive(manifest, staging, sink, ".tar.gz")
+                sink.flush()
+        except OSError as fault:
+            raise StoreFault(f"cannot write the backup: {fault.strerror or fault}") from fault
 
     def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
-        """Check every byte of a backup in a file, from standard input or at a place."""
-        if not _is_file(named):
-            return backup.verify(self._vault(named).source(id_), self.home)
-        with _file(str(named), given) as path:
-            return backup.verify(path, self.home)
+        """Read every byte of a backup in a file, from standard input or at a place.
+
+        Problems and what restoring would change are in the report.
+        """
+        report = BackupReport(Path(named or self.settings.backup_to))
+        try:
+            with self._source(named, given, id_) as source, leftovers.temporary_folder() as folder:
+                report = source.report()
+                source.unpack(folder)
+                changes, _ = examine(source, folder, self.home)
+                return with_changed(report, changes=changes)
+        except NotFound:
+            raise
+        except MemoryFault as fault:
+            return with_changed(report, problems=(str(fault),))
+        except OSError as fault:
+            raise StoreFault(f"cannot check {report.path}: {fault.strerror or fault}") from fault
 
     def restore(
         self, named: str, given: BinaryIO, *, replace: bool = False, with_settings: Agreement = False
     ) -> BackupReport:
         """Put the backup in a file, or from standard input, in the home's place."""
         with _file(named, given) as path:
-            return restoring.restore(path, self.home, replace=replace, with_settings=with_settings)
+            return restoring.restore(
+                backup_file(path), self.home, replace=replace, with_settings=with_settings
+            )
 
-    def list(self, named: str | None = None) -> Sequence[backup.StoredBackup | chunks.PlacedBackup]:
+    def list(self, named: str | None = None) -> Sequence[ListedBackup]:
         """Those in the home's own folder, or at a place, newest first."""
         if named is None:
-            return backup.list_backups(self.home / "backups")
-        return [*backup.list_backups(Path(named)), *self._vault(named).listed()]
+            return list_backups(self.home / "backups")
+        return [*list_backups(Path(named)), *self._vault(named).listed()]
 
     def push(
-        self,
-        store: Store,
-        named: str | None = None,
-        *,
-        keep: int | None = None,
-        force: bool = False,
+        self, store: Store, named: str | None = None, *, keep: int | None = None, force: bool = False
     ) -> chunks.Pushed:
         """Bring a place up to date."""
         require_writing("`backup push`")
@@ -150,9 +190,58 @@ class Backups:
     def _vault(self, named: str | None) -> chunks.Vault:
         return chunks.vault_at(named or self.settings.backup_to, self.home, self.settings.backup_key)
 
+    @contextlib.contextmanager
+    def _source(self, named: str | None, given: BinaryIO, id_: str | None) -> Iterator[BackupSource]:
+        if named and (named == STANDARD_INPUT or named.endswith(ENDINGS) or Path(named).is_file()):
+            with _file(named, given) as path:
+                yield backup_file(path)
+        else:
+            yield self._vault(named).source(id_)
 
-def _is_file(named: str | None) -> bool:
-    return named is not None and (named == STANDARD_INPUT or named.endswith(ENDINGS) or Path(named).is_file())
+
+def list_backups(folder: Path) -> list[ListedBackup]:
+    """The backups in a folder that have their time in their names, newest first."""
+    listed = []
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{_PREFIX}*"):
+            status, created = path.stat(), time_in(path.name.removeprefix(_PREFIX))
+            if created.timestamp() and path.name.endswith(ENDINGS):
+                # Two of one second differ in the time of the file.
+                backup = ListedBackup(str(path), created, status.st_size, path=path)
+                listed.append((created, status.st_mtime_ns, backup))
+    return [backup for *_, backup in sorted(listed, key=lambda item: item[:2], reverse=True)]
+
+
+def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
+    """Write the staged files; the name appears only when everything is on the disk."""
+    try:
+        with new_file(packed) as handle:
+            write_archive(manifest, staging, handle, next(e for e in ENDINGS if target.name.endswith(e)))
+            sync_file(handle)
+        put_in_place(packed, target, new=not force)
+    except FileExistsError:
+        raise Conflict(f"{target} exists already; --force replaces it") from None
+    finally:
+        packed.unlink(missing_ok=True)
+
+
+def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
+    """The file to write."""
+    real, inside = Path(os.path.realpath(wanted)), Path(os.path.realpath(home))
+    if real.is_relative_to(inside) and not real.is_relative_to(inside / "backups"):
+        raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")
+    if wanted.is_dir() or (not wanted.suffix and not wanted.exists()):
+        names = (f"{_PREFIX}{datetime.now(UTC):{TIME}}{suffix}.zip" for suffix in ["", *range(-2, -1000, -1)])
+        return next(path for name in names if not (path := wanted / name).exists())
+    if not wanted.name.endswith(ENDINGS):
+        raise InvalidInput(
+            f"a backup's name ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}; or name a folder"
+        )
+    if keep:
+        raise InvalidInput("--keep wants a folder, where backups have their time in their names")
+    if wanted.exists() and not force:
+        raise Conflict(f"{wanted} exists already; --force replaces it")
+    return wanted
 
 
 @contextlib.contextmanager
@@ -161,10 +250,9 @@ def _file(named: str, given: BinaryIO) -> Iterator[Path]:
     if named != STANDARD_INPUT:
         yield Path(named)
         return
-    with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
-        path = Path(folder) / "standard-input"
-        path.touch(FILE_MODE)
-        with path.open("wb") as handle:
+    with leftovers.temporary_folder() as folder:
+        path = folder / "standard-input"
+        with new_file(path) as handle:
             shutil.copyfileobj(given, handle, 1 << 20)
         yield path
 
@@ -172,7 +260,7 @@ def _file(named: str, given: BinaryIO) -> Iterator[Path]:
 def _fingerprint(home: Path) -> str:
     """Sizes and times of everything that a backup would hold."""
     digest = hashlib.sha256()
-    for path in [*backup.lasting_names(home), f"{DATABASE}-wal"]:
+    for path in [*home_state.lasting_names(home), f"{DATABASE}-wal"]:
         with contextlib.suppress(OSError):
             status = (home / path).lstat()
             digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "replace"))

@@ -8,25 +8,24 @@ setting `backup_key` says where the key is, never what it is.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import re
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput, NotFound, StoreCorrupt, StoreFault
-from claude_memory.platform.files import private_folder, put_new, write_atomically
-from claude_memory.platform.git import OwnRepository, anybody_can_read
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.git import anybody_can_read, run_own
 
 OBJECT_STORES = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
 ANSWER_SECONDS = 60
 RETRIES = 3
-_MISSING = "object stores need obstore: install claude-memory-system[places]"
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,60})</Code>")
 # A token as the user of a web address, a password in any address, keys and signatures of a query.
 _CREDENTIALS = re.compile(r"https?://[^/]*@|://[^/@]*:[^/@]*@|AccountKey=|[?&](X-Amz-|sig=)", re.IGNORECASE)
@@ -34,8 +33,7 @@ _REF_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]{1,40})")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(NamedTuple):
     """One object at a place; `modified` is in seconds, by the place's own clock."""
 
     key: str
@@ -51,8 +49,7 @@ class BackupPlace(ABC):
     """Where backups lie. Keys are relative, with `/` between their parts."""
 
     name: str
-    # So old is a pack that nobody names before nobody can be about to name it.
-    orphan_seconds = 86_400.0
+    orphan_seconds = 86_400.0  # so old is a pack that nobody names before nobody can be about to name it
 
     @abstractmethod
     def read(self, key: str) -> bytes:
@@ -110,15 +107,9 @@ class FolderPlace(BackupPlace):
         path = self._root / key
         with self._named():
             private_folder(path.parent)
-            if not new:
-                write_atomically(path, content)
-                return True
-            whole = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-            write_atomically(whole, content)
             try:
-                put_new(whole, path)
+                write_atomically(path, content, new=new)
             except FileExistsError:
-                whole.unlink()
                 return False
         return True
 
@@ -149,17 +140,13 @@ class ObjectPlace(BackupPlace):
     """A bucket of S3 or anything that speaks it, of Google or of Azure, by obstore."""
 
     def __init__(self, url: str) -> None:
-        try:
-            import obstore
-        except ImportError:
-            raise ConfigFault(_MISSING) from None
         self.name = url
-        self._library: Any = obstore
+        self._library = _library("obstore", "object stores")
         # Whether the person named an endpoint without encryption, such as one on this machine.
         endpoints = [value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT")]
         plain_http = any(value.startswith("http://") for value in endpoints)
         with self._named(""):
-            self._store: Any = obstore.store.from_url(
+            self._store = self._library.store.from_url(
                 url,
                 client_options={
                     "timeout": f"{ANSWER_SECONDS}s",
@@ -245,9 +232,15 @@ class GitPlace(BackupPlace):
         self._url = str(Path(url).expanduser().absolute()) if is_path else url
         self._ref = f"refs/claude-memory/{name}"
         folder = hashlib.sha256(f"{self._url}#{name}".encode()).hexdigest()[:16]
-        self._run = OwnRepository(private_folder(home / "cache" / "git" / folder), self.name).run
-        self._tip, self._tree = "", dict[str, tuple[str, int]]()
-        self._look()
+        self._run = partial(run_own, private_folder(home / "cache" / "git" / folder), self.name)
+        self._tree = dict[str, tuple[str, int]]()
+        self._tip = self._remote_tip()
+        if self._tip:  # a commit without parents, so that it alone comes
+            self._run("fetch", "--quiet", "--no-tags", "--", self._url, f"+{self._ref}:{self._ref}")
+            listed = self._text("ls-tree", "-r", "-l", "-z", self._tip)
+            for about, _, key in (line.partition("\t") for line in listed.split("\0")[:-1]):
+                _, _, blob, size = about.split()
+                self._tree[key] = (blob, int(size))
 
     def read(self, key: str) -> bytes:
         if key not in self._tree:
@@ -257,8 +250,7 @@ class GitPlace(BackupPlace):
     def write(self, key: str, content: bytes, *, new: bool = False) -> bool:
         if new and key in self._tree:
             return False
-        blob = self._run("hash-object", "-w", "--stdin", given=content).decode("ascii").strip()
-        self._tree[key] = (blob, len(content))
+        self._tree[key] = (self._text("hash-object", "-w", "--stdin", given=content), len(content))
         return True
 
     def objects(self, prefix: str) -> list[StoredObject]:
@@ -279,7 +271,7 @@ class GitPlace(BackupPlace):
             folders.setdefault(folder, []).append(f"100644 blob {blob}\t{name}\n")
         top = folders.pop("", [])
         top += [f"040000 tree {self._made(lines)}\t{folder}\n" for folder, lines in folders.items()]
-        commit = self._run("commit-tree", self._made(top), "-m", said).decode("ascii").strip()
+        commit = self._text("commit-tree", self._made(top), "-m", said)
         lease = f"--force-with-lease={self._ref}:{self._tip}"
         try:
             self._run("push", "--quiet", lease, "--", self._url, f"{commit}:{self._ref}")
@@ -292,25 +284,15 @@ class GitPlace(BackupPlace):
         self._run("prune", "--expire=1.hour.ago")  # what another process is about to push stays
 
     def _made(self, lines: list[str]) -> str:
-        return self._run("mktree", given="".join(lines).encode()).decode("ascii").strip()
-
-    def _look(self) -> None:
-        """Fetch what the ref holds now; its commits have no parents, so that is one of them."""
-        self._tip = self._remote_tip()
-        if not self._tip:
-            return
-        self._run("fetch", "--quiet", "--no-tags", "--", self._url, f"+{self._ref}:{self._ref}")
-        listed = self._run("ls-tree", "-r", "-l", "-z", self._tip).decode("utf-8", "replace")
-        for line in listed.split("\0")[:-1]:
-            about, _, key = line.partition("\t")
-            _, kind, blob, size = about.split()
-            if kind == "blob":
-                self._tree[key] = (blob, int(size))
+        return self._text("mktree", given="".join(lines).encode())
 
     def _remote_tip(self) -> str:
-        listed = self._run("ls-remote", "--quiet", "--", self._url, self._ref).decode("ascii", "replace")
-        tips = {name: tip for tip, _, name in (line.partition("\t") for line in listed.splitlines())}
-        return tips.get(self._ref, "")
+        listed = self._text("ls-remote", "--quiet", "--", self._url, self._ref)
+        tips = (line.partition("\t") for line in listed.splitlines())
+        return next((tip for tip, _, name in tips if name == self._ref), "")
+
+    def _text(self, *words: str, given: bytes = b"") -> str:
+        return self._run(*words, given=given).decode("utf-8", "replace").strip("\n")
 
 
 # --- encryption by age (`pyrage`)
@@ -341,10 +323,9 @@ class Seal:
             return content
         if not is_sealed:
             raise StoreCorrupt("it is not encrypted, though the setting backup_key wants that")
-        library = _pyrage()
         try:
-            opened: bytes = library.decrypt(content, [self._identity])
-        except library.DecryptError as fault:
+            opened: bytes = _pyrage().decrypt(content, [self._identity])
+        except _pyrage().DecryptError as fault:
             if "No matching keys" in str(fault):
                 raise ConfigFault("the backup is encrypted with another key than backup_key names") from None
             raise StoreCorrupt("a piece of it is damaged") from None
@@ -360,19 +341,20 @@ def seal_for(setting: str, shared_key: Callable[[Callable[[], bytes]], bytes]) -
     if not setting:
         return Seal()
     secret, library = _secret(setting), _pyrage()
-    if not secret.startswith(_SECRET):
-        fresh = library.x25519.Identity.generate
-        locked = shared_key(lambda: library.passphrase.encrypt(str(fresh()).encode(), secret))
-        try:
-            secret = library.passphrase.decrypt(locked, secret).decode("ascii", "replace")
-        except library.DecryptError:
-            raise ConfigFault(
-                f"{setting} holds another passphrase than the backup was encrypted with"
-            ) from None
     try:
+        if not secret.startswith(_SECRET):
+            fresh = library.x25519.Identity.generate
+            locked = shared_key(lambda: library.passphrase.encrypt(str(fresh()).encode(), secret))
+            secret = library.passphrase.decrypt(locked, secret).decode("ascii", "replace")
         return Seal(library.x25519.Identity.from_str(secret))
+    except library.DecryptError:
+        raise ConfigFault(f"{setting} holds another passphrase than the backup was encrypted with") from None
     except library.IdentityError:
         raise ConfigFault(f"{setting} holds no age key that can be read") from None
+
+
+def _pyrage() -> Any:
+    return _library("pyrage", "encrypted backups")
 
 
 def _secret(setting: str) -> str:
@@ -392,9 +374,8 @@ def _secret(setting: str) -> str:
     return next((line for line in lines if line.startswith(_SECRET)), lines[0])
 
 
-def _pyrage() -> Any:
+def _library(name: str, user: str) -> Any:
     try:
-        import pyrage
+        return importlib.import_module(name)
     except ImportError:
-        raise ConfigFault("encrypted backups need pyrage: install claude-memory-system[places]") from None
-    return pyrage
+        raise ConfigFault(f"{user} need {name}: install claude-memory-system[places]") from None

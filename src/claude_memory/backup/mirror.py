@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,14 @@ from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sy
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
 from claude_memory.store.base import Store
-from claude_memory.store.model import Change
 
 CURRENT = "memories.jsonl"
-BATCH = 500
+BATCH = 5_000
 LOCK = ".mirror.lock"
 LOCK_WAIT_SECONDS = 10.0
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.03
 _FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds up no write for long
-_TURN_BATCHES = 10
 _TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
@@ -43,41 +42,22 @@ _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
 Erasure = Callable[[ProjectId | None], Holder]
 
 
-class Records(Iterator[Mapping[str, Any]]):
-    """Records of the mirror in the order they were written; `bad` counts the lines passed over."""
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self.bad = 0
-        self._records = self._stream(paths)
-
-    def __next__(self) -> Mapping[str, Any]:
-        return next(self._records)
-
-    def _stream(self, paths: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
-        for path in paths:
-            with path.open("rb") as lines:
-                for line in lines:
-                    record = _parsed(line)
-                    if record is not None:
-                        yield record
-                    elif line.strip():
-                        self.bad += 1
-
-
 def paths(home: Path) -> list[Path]:
     """The mirror's files that exist, oldest first."""
-    try:
-        names = {path.name for path in home.iterdir()}
-    except FileNotFoundError:
-        return []
-    archives = sorted((_archive_order(name), name) for name in names if _ARCHIVE.fullmatch(name))
-    current = [CURRENT] if CURRENT in names else []
-    return [home / name for name in [*(name for _, name in archives), *current]]
+    files = (path for path in home.glob("memories*.jsonl") if path.name == CURRENT or _month_of(path))
+    return sorted(files, key=lambda path: (path.name == CURRENT, _month_of(path)))
 
 
-def read(home: Path) -> Records:
-    """Every record, oldest first. Lines that are no record are skipped and counted in `.bad`."""
-    return Records(paths(home))
+def read(home: Path, unread: list[bytes] | None = None) -> Iterator[Mapping[str, Any]]:
+    """Every record, oldest first. Lines that are no record are passed over; `unread` collects them."""
+    for path in paths(home):
+        with path.open("rb") as lines:
+            for line in lines:
+                record = _parsed(line)
+                if record is not None:
+                    yield record
+                elif line.strip() and unread is not None:
+                    unread.append(line)
 
 
 def last_sequence(home: Path) -> int:
@@ -97,36 +77,35 @@ def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
 
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
     """
-    written = 0
-    deadline = time.monotonic() + _FLUSH_WAIT_SECONDS
+    written, deadline = 0, time.monotonic() + _FLUSH_WAIT_SECONDS
     try:
         while store.changes_since(CURRENT, 1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
-            if not lines:
-                # Whoever holds the lock may have looked before our commit: it does not know of ours.
-                if time.monotonic() >= deadline:
-                    break
+            # Whoever holds the lock may have looked before our commit: it does not know of ours.
+            if not lines and time.monotonic() >= deadline:
+                break
+            if lines in (0, BATCH):  # long work lets a purge in between
                 time.sleep(_POLL_SECONDS)
-            if lines == BATCH * _TURN_BATCHES:
-                time.sleep(_POLL_SECONDS * 1.5)  # long work lets a purge in between
     except OSError as fault:
         raise StoreFault(f"cannot write {home / CURRENT}: {fault.strerror or fault}") from fault
     return written
 
 
 def _flush_turn(home: Path, store: Store, now: datetime) -> int:
-    written = 0
     with try_lock(private_folder(home) / LOCK) as free:
         if not free:
             return 0
         _rotate(home, now)
         # Read under the lock: what `purge` has removed cannot be appended after it.
-        while written < BATCH * _TURN_BATCHES and (changes := store.changes_since(CURRENT, BATCH)):
-            append(home, map(_told, changes))
+        changes = store.changes_since(CURRENT, BATCH)
+        if changes:
+            append(
+                home,
+                ({"sequence": c.sequence, "home": c.home, "clock": c.clock, **c.record} for c in changes),
+            )
             store.changes_taken(CURRENT, changes[-1].sequence)
-            written += len(changes)
-    return written
+        return len(changes)
 
 
 def purge(
@@ -146,9 +125,19 @@ def purge(
     if not (gone or erased) or not paths(home):
         return 0
     with locked(home, wait_seconds=wait_seconds):
-        for leftover in home.glob(f".{CURRENT.partition('.')[0]}*.purge"):
-            leftover.unlink(missing_ok=True)
         return sum(_purge_file(path, gone, erased) for path in paths(home))
+
+
+def carry_out_erasures(home: Path, store: Store) -> int:
+    """Take what tombstones name out of plain files, store and mirror; returns how many memories."""
+    from claude_memory.notes import erasing
+
+    # Files first: a process that ends in between leaves the note that this is to be done.
+    erasing.purge(home, store.memories.erased_sentences())
+    flush(home, store)
+    done = store.memories.apply_tombstones()
+    purge(home, done.ids, cache(store.memories.erased_sentences))
+    return done.memories
 
 
 def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractContextManager[None]:
@@ -182,11 +171,6 @@ def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
         sync_folder(home)
 
 
-def _told(change: Change) -> dict[str, Any]:
-    """A change as the mirror tells it: its number, the home it was made in, and when."""
-    return {"sequence": change.sequence, "home": change.home, "clock": change.clock, **change.record}
-
-
 def _line(record: Mapping[str, Any]) -> bytes:
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str)
     # A lone surrogate becomes its JSON escape: one odd character must not hold up every later change.
@@ -204,7 +188,10 @@ def _parsed(line: bytes) -> Mapping[str, Any] | None:
 
 
 def _rotate(home: Path, now: datetime) -> None:
-    """At the first write of a new month, put the current file away under the month of its last line."""
+    """At the first write of a new month, put the current file away under the month of its last line.
+
+    Its name sorts after every archive there is, even if the clock was set back.
+    """
     current = home / CURRENT
     try:
         # The file's own time, not its records': an import writes changes of other years.
@@ -212,27 +199,22 @@ def _rotate(home: Path, now: datetime) -> None:
     except FileNotFoundError:
         return
     if last < now.strftime("%Y-%m"):
-        current.rename(_archive_path(home, last))
+        latest, number = max(map(_month_of, paths(home))) or ("", 0)
+        name = f"memories-{last}.jsonl" if last > latest else f"memories-{latest}-{number + 1}.jsonl"
+        current.rename(home / name)
         sync_folder(home)
 
 
-def _archive_path(home: Path, month: str) -> Path:
-    """A free name that sorts after every archive there is, even if the clock was set back."""
-    taken = [_archive_order(path.name) for path in paths(home) if path.name != CURRENT]
-    latest, number = max(taken, default=("", 0))
-    if month > latest:
-        return home / f"memories-{month}.jsonl"
-    return home / f"memories-{latest}-{number + 1}.jsonl"
-
-
-def _archive_order(name: str) -> tuple[str, int]:
-    found = _ARCHIVE.fullmatch(name)
-    return (found.group(1), int(found.group(2) or 1)) if found else ("", 0)
+def _month_of(path: Path) -> tuple[str, int] | tuple[()]:
+    """The month and the number of an archive; nothing for another file."""
+    found = _ARCHIVE.fullmatch(path.name)
+    return (found[1], int(found[2] or 1)) if found else ()
 
 
 def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int:
     """Write the file anew without what is gone; a file that holds none of it is left alone."""
     temporary = path.with_name(f".{path.name}.purge")
+    temporary.unlink(missing_ok=True)  # of a process that was killed
     removed = changed = 0
     try:
         with path.open("rb") as source, new_file(temporary) as target:

@@ -1,44 +1,44 @@
-"""Two ends of an exchange between homes: a home on this machine, one behind a pipe, the loop between them.
+"""The ends of an exchange between homes: one on this machine, one behind a pipe, a team's server; their loop.
 
 An end gives numbered changes and takes them. How far it took another's is kept with what it took, so that an
-exchange that was cut off anywhere goes on where it stopped, and one that is repeated changes nothing.
+exchange that was cut off anywhere goes on where it stopped, and one that is repeated changes nothing. With a
+team's server a home exchanges what is a project's: memories, projects, what was erased or rejected.
+Conversations, reminders and what travels with the person stay at home.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from claude_memory.backup import home_state, mirror
 from claude_memory.capture.understanding import understand_waiting
 from claude_memory.errors import MemoryFault, NotFound, StoreCorrupt, StoreFault
-from claude_memory.notes import erasing
+from claude_memory.model import Scope
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
-from claude_memory.store.sql.feed import STREAMS, FeedBatch, Sender, Taken, batch_from
+from claude_memory.store.sql.feed import ITEMS, STREAMS, FeedBatch, Sender, Taken, batch_from
+
+if TYPE_CHECKING:
+    from claude_memory.backup.sync import PlacedHome
+    from claude_memory.store.postgres.team_store import PostgresStore
 
 BATCH = 500
 FORMAT = 1
 MOST_LINE_BYTES = 256 << 20
+SHARED_KINDS = ("memory", "project", "tombstone", "rejected")
+_COPY = "hub"  # the server is one copy for all
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from claude_memory.backup.sync import PlacedHome
-    from claude_memory.backup.team import TeamHub
-
-    End: TypeAlias = "LocalHome | PipedHome | TeamHub"  # what gives and takes
-    Giving: TypeAlias = "End | PlacedHome"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +51,20 @@ class Introduction:
     format: int = FORMAT
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LocalHome:
-    """A home on this machine. A dry one takes things into a copy of its store, and nothing follows."""
+    """A home on this machine. One that rehearses is a copy for a dry run, and nothing follows there."""
 
     home: Path
     store: Store
     name: str = ""
-    dry: bool = False
-    known_as: str = ""  # the memory's id where no file of the home tells it
-    _paired: set[str] = field(default_factory=set)
+    known_as: Introduction | None = None  # where the files of the home do not tell it
+    rehearses: bool = False
 
     def introduction(self) -> Introduction:
         """Who this is."""
         replica = self.store.feed.replica(home_state.copy_token(self.home))
-        if self.known_as:
-            return Introduction(self.known_as, "", self.store.person)
-        return Introduction(home_state.home_id(self.home), replica, self.store.person)
+        return self.known_as or Introduction(home_state.home_id(self.home), replica, self.store.person)
 
     def through(self, replica: str, stream: str) -> int:
         """How far this end took in a stream of another copy."""
@@ -85,56 +82,80 @@ class LocalHome:
     def is_paired(self, other: Introduction) -> bool:
         """Whether the person said that the other home is theirs; a copy of this one always is."""
         state = home_state.load(self.home)
-        return other.home in ({state.home, *state.paired} | self._paired)
+        return other.home in (state.home, *state.paired)
 
     def pair(self, other: Introduction, name: str) -> None:
         """From now on the other is the same person's, and what it says counts as if it was said here."""
-        if self.is_paired(other):
-            return
-        if self.dry:
-            self._paired.add(other.home)
-        else:
-            home_state.pair(self.home, other.home, name)
-        self.store.feed.forget_peers()  # what it brought as a stranger comes again, as a friend's
+        if not self.is_paired(other):
+            paired = home_state.load(self.home).paired
+            home_state.note(self.home, paired={**paired, other.home: name})
+            self.store.feed.forget_peers()  # what it brought as a stranger comes again, as a friend's
 
     def finish(self) -> None:
         """Carry out erasures and understand conversations that came; bring the mirror up to date."""
-        if self.dry:
+        if self.rehearses:
             return
-        store, home = self.store, self.home
+        store = self.store
         if store.feed.is_unswept():
-            # Files first: a process that ends in between leaves the note that this is to be done.
-            erasing.purge(home, store.memories.erased_sentences())
-            mirror.flush(home, store)
-            done = store.memories.apply_tombstones()
-            mirror.purge(home, done.ids, cache(store.memories.erased_sentences))
+            mirror.carry_out_erasures(self.home, store)
             store.feed.swept()
         understand_waiting(store, lambda: False)
-        mirror.flush(home, store)
+        mirror.flush(self.home, store)
 
     @contextlib.contextmanager
     def rehearsed(self) -> Iterator[LocalHome]:
         """The same home for a dry run."""
-        with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
-            self.store.export(Path(folder) / "memory.db")
-            with contextlib.closing(open_store(Path(folder), Settings())) as copy:
-                yield replace(self, store=copy, dry=True, _paired=set())
+        me = self.introduction()
+        with leftovers.temporary_folder() as folder:
+            self.store.export(folder / "memory.db")
+            shutil.copy(self.home / home_state.FILE, folder)
+            with contextlib.closing(open_store(folder, Settings())) as copy:
+                yield replace(self, home=folder, store=copy, known_as=me, rehearses=True)
 
 
-def carry(source: Giving, target: End, progress: Progress) -> Taken:
-    """Bring one end up to what changed at the other, a batch at a time."""
-    sender, taken = source.introduction(), Taken()
-    if sender.format != FORMAT:
-        raise StoreFault(
-            f"{source.name} speaks another version of the exchange: upgrade the older of the two"
-        )
-    for stream in STREAMS:
-        since = target.through(sender.replica, stream)
-        while (batch := source.changes(stream, since)).through > since:
-            taken += target.apply(batch, sender)
-            since = batch.through
-            progress(f"{source.name}: {taken.messages:,} messages, {taken.added:,} memories so far")
-    return taken
+@dataclass(frozen=True, slots=True)
+class TeamHub:
+    """A team's server as the other end."""
+
+    store: PostgresStore
+    name: str
+
+    def introduction(self) -> Introduction:
+        replica = self.store.feed.replica(_COPY)
+        return Introduction(f"team-{self.store.team[0]}", replica, self.store.person)
+
+    def through(self, replica: str, stream: str) -> int:
+        return self.store.feed.through(replica, stream)
+
+    def changes(self, stream: str, since: int) -> FeedBatch:
+        if stream != ITEMS:
+            return FeedBatch(stream, since)
+        return _shared(self.store.feed.changes(stream, since, BATCH))
+
+    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
+        if batch.stream != ITEMS:
+            return Taken()
+        return self.store.feed.apply(_shared(batch), Sender(sender.replica, sender.person))
+
+    def pair(self, other: Introduction, name: str) -> None:
+        """Whoever has a member's login is that member."""
+
+    def finish(self) -> None:
+        """Carry out erasures that came."""
+        if self.store.feed.is_unswept():
+            self.store.memories.apply_tombstones()
+            self.store.feed.swept()
+
+
+def _shared(batch: FeedBatch) -> FeedBatch:
+    """What of a batch is a team's to know."""
+    kept = [
+        record
+        for record in batch.records
+        if record["kind"] in SHARED_KINDS
+        and (record["kind"] != "memory" or record["memory"].get("scope") != Scope.USER)
+    ]
+    return FeedBatch(batch.stream, batch.through, kept)
 
 
 # --- a home behind a pipe
@@ -198,6 +219,25 @@ class PipedHome:
             return read(answer.get("answer"))
         except (ValueError, RecursionError, AttributeError, KeyError, TypeError, StoreCorrupt):
             raise StoreCorrupt(f"{self.name}: `claude-memory sync --stdio` there {why}") from None
+
+
+End = LocalHome | PipedHome | TeamHub  # what gives and takes
+
+
+def carry(source: End | PlacedHome, target: End, progress: Progress) -> Taken:
+    """Bring one end up to what changed at the other, a batch at a time."""
+    sender, taken = source.introduction(), Taken()
+    if sender.format != FORMAT:
+        raise StoreFault(
+            f"{source.name} speaks another version of the exchange: upgrade the older of the two"
+        )
+    for stream in STREAMS:
+        since = target.through(sender.replica, stream)
+        while (batch := source.changes(stream, since)).through > since:
+            taken += target.apply(batch, sender)
+            since = batch.through
+            progress(f"{source.name}: {taken.messages:,} messages, {taken.added:,} memories so far")
+    return taken
 
 
 def introduced(document: Any) -> Introduction:

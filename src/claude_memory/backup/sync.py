@@ -11,38 +11,35 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from claude_memory import settings as settings_module
 from claude_memory.backup import chunks
-from claude_memory.backup.archives import BackupFile, damage_named
+from claude_memory.backup.archives import backup_file, damage_named
 from claude_memory.backup.manifest import DATABASE
 from claude_memory.backup.peers import (
+    End,
     Introduction,
     LocalHome,
     PipedHome,
     Progress,
+    TeamHub,
     carry,
     introduced,
     serve,
 )
-from claude_memory.backup.team import hub_at
+from claude_memory.backup.team import server_at
 from claude_memory.capture.drain import drain
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import Settings
 from claude_memory.store import is_server, open_store
 from claude_memory.store.sql.feed import STREAMS, FeedBatch, Taken, batch_from
-from claude_memory.store.sql.rows import zstd
 from claude_memory.store.sqlite.inspection import check_file
-
-if TYPE_CHECKING:
-    from claude_memory.backup.peers import End, Giving
 
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
@@ -112,17 +109,15 @@ class Homes:
 
     def merge(self, file: Path, *, dry_run: bool = False) -> Exchanged:
         """Take in what a backup file holds; nothing of its settings and plain files."""
-        archive = BackupFile(file)
-        with tempfile.TemporaryDirectory(prefix=leftovers.VERIFYING) as folder:
-            with damage_named(archive.name):
-                archive.unpack(Path(folder))
-                check_file(Path(folder) / DATABASE)
+        archive = backup_file(file)
+        with leftovers.temporary_folder() as folder:
+            archive.unpack(folder)
             with (
-                contextlib.closing(open_store(Path(folder), Settings())) as store,
+                contextlib.closing(open_store(folder, Settings())) as store,
                 self._own(dry_run=dry_run) as own,
             ):
-                known_as = archive.manifest.home or "unnamed"
-                other = LocalHome(Path(folder), store, file.name, known_as=known_as)
+                known_as = Introduction(archive.manifest.home or "unnamed", "", store.person)
+                other = LocalHome(folder, store, file.name, known_as)
                 met = self._received(own, other)
         return Exchanged(str(file), (met,), dry_run=dry_run)
 
@@ -144,14 +139,14 @@ class Homes:
         finally:
             self.own.finish()
 
-    def _received(self, own: LocalHome, other: Giving) -> Met:
+    def _received(self, own: LocalHome, other: End | PlacedHome) -> Met:
         theirs = other.introduction()
-        if not own.is_paired(theirs) and self.agree(other.name):
+        # Whoever has a login at a team's server wants what its members say.
+        if not own.is_paired(theirs) and (isinstance(other, TeamHub) or self.agree(other.name)):
             own.pair(theirs, other.name)
         taken = carry(other, own, self.progress)
+        own.finish()  # before anything is sent: what is erased there is not to be sent back
         return Met(other.name, theirs.home, own.is_paired(theirs), taken)
-
-    # --- directly
 
     def _with_path(self, path: Path, *, dry_run: bool) -> Exchanged:
         if path.samefile(self.own.home):
@@ -165,78 +160,61 @@ class Homes:
                 return self._both_ways(end, str(path), dry_run=dry_run)
 
     def _with_hub(self, url: str, *, dry_run: bool) -> Exchanged:
-        """With a team's server: whoever has a login there wants what its members say."""
         if is_server(self.settings.store):
             raise InvalidInput("the store is a team's server itself: there is nothing to exchange with one")
-        with hub_at(url) as hub, self._own(dry_run=dry_run) as own:
-            own.pair(hub.introduction(), hub.name)
-            met = self._received(own, hub)
-            if not dry_run:
-                met = self._sent(own, hub, met)
-        return Exchanged(hub.name, (met,), dry_run=dry_run)
+        with server_at(url) as store:
+            return self._both_ways(TeamHub(store, store.where), store.where, dry_run=dry_run)
 
     def _over_ssh(self, words: list[str], *, dry_run: bool) -> Exchanged:
         if len(words) != 1 or not words[0] or words[0].startswith("-"):
             raise InvalidInput("name one host: `claude-memory sync ssh HOST`")
         command = ["ssh", "-T", "--", words[0], REMOTE + (" --dry-run" if dry_run else "")]
-        other = PipedHome(command, words[0])
-        with contextlib.closing(other):
+        with contextlib.closing(PipedHome(command, words[0])) as other:
             return self._both_ways(other, f"ssh {words[0]}", dry_run=dry_run)
 
-    def _both_ways(self, other: End, place: str, *, dry_run: bool = False) -> Exchanged:
+    def _both_ways(self, other: End, place: str, *, dry_run: bool) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
             met = self._received(own, other)
             if met.paired:  # whoever may write there says that both are theirs
-                other.pair(own.introduction(), str(own.home))
-            met = self._sent(own, other, met)
+                other.pair(own.introduction(), str(self.own.home))
+            if not (dry_run and isinstance(other, TeamHub)):  # a server cannot rehearse
+                met = replace(met, sent=carry(own, other, self.progress))
+                other.finish()
         return Exchanged(place, (met,), dry_run=dry_run)
 
-    def _sent(self, own: LocalHome, other: End, met: Met) -> Met:
-        own.finish()  # before: what is erased there is not to be sent back
-        sent = carry(own, other, self.progress)
-        other.finish()
-        return replace(met, sent=sent)
-
-    # --- through a place
-
     def _through_place(self, named: str, *, dry_run: bool) -> Exchanged:
+        at = (named, self.own.home, self.settings.backup_key)
         with self._own(dry_run=dry_run) as own:
-            at = (named, self.own.home, self.settings.backup_key)
-            me = own.introduction()
-            others = _FeedPlace(chunks.vault_at(*at)).others(me)
-            met = tuple(self._received(own, other) for other in others)
-            own.finish()
-            written = chunks.at_place(*at, lambda vault: _FeedPlace(vault).write(own, me, dry_run=dry_run))
+            me, vault, others = own.introduction(), chunks.vault_at(*at), dict[str, list[_Piece]]()
+            for piece in sorted(_pieces(vault)):
+                if (piece.home, piece.replica) != (me.home, me.replica):
+                    others.setdefault(piece.replica, []).append(piece)
+            met = tuple(self._received(own, PlacedHome(vault, pieces)) for pieces in others.values())
+            written = chunks.at_place(*at, lambda vault: _write_feed(vault, own, me, dry_run=dry_run))
         return Exchanged(named, met, written, dry_run)
 
 
-class _FeedPlace:
-    """The feeds at one place."""
+class PlacedHome:
+    """The feed that another home left at a place, its pieces in order: an end that only gives."""
 
-    def __init__(self, vault: chunks.Vault) -> None:
-        self._place, self._vault = vault.place, vault
-        self._sizes = {}
-        for item in self._place.objects(FEEDS):
-            if found := _PIECE.fullmatch(item.key.rpartition("/")[2]):
-                home, replica, stream, *numbers = found.groups()
-                self._sizes[_Piece(home, replica, stream, *map(int, numbers))] = item.size
+    def __init__(self, vault: chunks.Vault, pieces: list[_Piece]) -> None:
+        self.name = f"home {pieces[0].home[:8]}"
+        self._vault, self._pieces = vault, pieces
 
-    def others(self, me: Introduction) -> list[PlacedHome]:
-        """The other copies that left a feed here."""
-        copies = sorted({(piece.home, piece.replica) for piece in self._sizes} - {(me.home, me.replica)})
-        return [PlacedHome(self, *copy) for copy in copies]
+    def introduction(self) -> Introduction:
+        return self._read(self._pieces[0])[0]
 
-    def pieces(self, replica: str, stream: str) -> list[_Piece]:
-        """The pieces of one stream, oldest first."""
-        pieces = [piece for piece in self._sizes if (piece.replica, piece.stream) == (replica, stream)]
-        return sorted(pieces, key=lambda piece: (piece.since, piece.through))
+    def changes(self, stream: str, since: int) -> FeedBatch:
+        for piece in self._pieces:
+            if piece.stream == stream and piece.through > since:
+                return self._read(piece)[1]
+        return FeedBatch(stream, since)
 
-    def read(self, piece: _Piece) -> tuple[Introduction, FeedBatch]:
+    def _read(self, piece: _Piece) -> tuple[Introduction, FeedBatch]:
         """One piece; StoreCorrupt unless it is what its name says."""
-        with damage_named(f"{self._place.name}/{piece.key}"):
-            content = self._vault.seal.open(self._place.read(piece.key))
-            unpacker = zstd().ZstdDecompressor()
-            document = json.loads(unpacker.decompress(content, _MOST_PIECE_BYTES))
+        place = self._vault.place
+        with damage_named(f"{place.name}/{piece.key}"):
+            document = json.loads(self._vault.opened(place.read(piece.key), _MOST_PIECE_BYTES))
             if not isinstance(document, dict):
                 raise StoreCorrupt("it is no batch of changes")
             sender, batch = introduced(document.get("sender")), batch_from(document.get("batch"))
@@ -244,46 +222,36 @@ class _FeedPlace:
                 raise StoreCorrupt("it is not what its name says")
             return sender, batch
 
-    def write(self, own: LocalHome, me: Introduction, *, dry_run: bool) -> int:
-        """Bring the own feed up to date; returns how many records were added."""
-        erasures = own.store.feed.erasures()
-        mine = [piece for piece in self._sizes if piece.replica == me.replica]
-        small = sum(self._sizes[piece] < SMALL_BYTES for piece in mine)
-        anew = any(piece.erasures < erasures for piece in mine) or small > MOST_SMALL
-        written, fresh = 0, set[_Piece]()
-        for stream in STREAMS:
-            there = 0 if anew else max((piece.through for piece in mine if piece.stream == stream), default=0)
-            while (batch := own.changes(stream, there)).through > there:
-                piece = _Piece(me.home, me.replica, stream, there, batch.through, erasures)
-                if not dry_run:
-                    self._put(piece, me, batch)
-                fresh.add(piece)
-                written, there = written + len(batch.records), batch.through
-        if fresh and not dry_run:
-            if anew:
-                self._place.remove(piece.key for piece in mine if piece not in fresh)
-            self._place.commit(f"feed of {me.home}: {written} changes")
-        return written
 
-    def _put(self, piece: _Piece, me: Introduction, batch: FeedBatch) -> None:
-        document = {"sender": asdict(me), "batch": batch.document()}
-        packed = zstd().compress(json.dumps(document, separators=(",", ":")).encode(), 3)
-        self._place.write(piece.key, self._vault.seal.close(packed))
+def _pieces(vault: chunks.Vault) -> dict[_Piece, int]:
+    """The pieces of all feeds at a place, with their sizes."""
+    pieces = {}
+    for item in vault.place.objects(FEEDS):
+        if found := _PIECE.fullmatch(item.key.rpartition("/")[2]):
+            home, replica, stream, *numbers = found.groups()
+            pieces[_Piece(home, replica, stream, *map(int, numbers))] = item.size
+    return pieces
 
 
-class PlacedHome:
-    """The feed that another home left at a place: an end that only gives."""
-
-    def __init__(self, place: _FeedPlace, home: str, replica: str) -> None:
-        self.name = f"home {home[:8]}"
-        self._place, self._replica = place, replica
-
-    def introduction(self) -> Introduction:
-        first = next(piece for name in STREAMS for piece in self._place.pieces(self._replica, name))
-        return self._place.read(first)[0]
-
-    def changes(self, stream: str, since: int) -> FeedBatch:
-        for piece in self._place.pieces(self._replica, stream):
-            if piece.through > since:
-                return self._place.read(piece)[1]
-        return FeedBatch(stream, since)
+def _write_feed(vault: chunks.Vault, own: LocalHome, me: Introduction, *, dry_run: bool) -> int:
+    """Bring the own feed at a place up to date; returns how many records were added."""
+    erasures = own.store.feed.erasures()
+    mine = {piece: size for piece, size in _pieces(vault).items() if piece.replica == me.replica}
+    small = sum(size < SMALL_BYTES for size in mine.values())
+    anew = any(piece.erasures < erasures for piece in mine) or small > MOST_SMALL
+    written, fresh = 0, set[_Piece]()
+    for stream in STREAMS:
+        there = 0 if anew else max((piece.through for piece in mine if piece.stream == stream), default=0)
+        while (batch := own.changes(stream, there)).through > there:
+            piece = _Piece(me.home, me.replica, stream, there, batch.through, erasures)
+            if not dry_run:
+                document = {"sender": asdict(me), "batch": batch.document()}
+                content = json.dumps(document, separators=(",", ":")).encode()
+                vault.place.write(piece.key, vault.closed(content))
+            fresh.add(piece)
+            written, there = written + len(batch.records), batch.through
+    if fresh and not dry_run:
+        if anew:
+            vault.place.remove(piece.key for piece in mine if piece not in fresh)
+        vault.place.commit(f"feed of {me.home}: {written} changes")
+    return written

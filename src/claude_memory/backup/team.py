@@ -1,8 +1,4 @@
-"""`memory.team`: a team's server, made, joined and left; and as one end of an exchange with an own store.
-
-A store of one's own exchanges what is a project's with the server: memories, projects, what was erased or
-rejected. Conversations, reminders and what travels with the person stay at home.
-"""
+"""`memory.team`: a team's server, made, joined and left."""
 
 from __future__ import annotations
 
@@ -11,21 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from claude_memory.backup.peers import BATCH, Introduction
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput
-from claude_memory.model import Scope
 from claude_memory.platform import config_file
 from claude_memory.settings import Settings
 from claude_memory.store import database_path, is_server, open_store
-from claude_memory.store.sql.feed import ITEMS, FeedBatch, Sender, Taken
 
 if TYPE_CHECKING:
     from claude_memory.store.postgres.team_store import PostgresStore
-
-SHARED_KINDS = ("memory", "project", "tombstone", "rejected")
-_COPY = "hub"  # the server is one copy for all
 
 
 class Member(NamedTuple):
@@ -52,62 +42,11 @@ class Left(NamedTuple):
     file: Path
 
 
-@dataclass(slots=True)
-class TeamHub:
-    """A team's server as the other end of an exchange; see `peers.End`."""
-
-    store: PostgresStore
-    name: str
-
-    def introduction(self) -> Introduction:
-        replica = self.store.feed.replica(_COPY)
-        return Introduction(f"team-{self.store.team[0]}", replica, self.store.person)
-
-    def through(self, replica: str, stream: str) -> int:
-        return self.store.feed.through(replica, stream)
-
-    def changes(self, stream: str, since: int) -> FeedBatch:
-        if stream != ITEMS:
-            return FeedBatch(stream, since)
-        return shared(self.store.feed.changes(stream, since, BATCH))
-
-    def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        if batch.stream != ITEMS:
-            return Taken()
-        return self.store.feed.apply(shared(batch), Sender(sender.replica, sender.person))
-
-    def pair(self, other: Introduction, name: str) -> None:
-        """Whoever has a member's login is that member."""
-
-    def finish(self) -> None:
-        """Carry out erasures that came."""
-        if self.store.feed.is_unswept():
-            self.store.memories.apply_tombstones()
-            self.store.feed.swept()
-
-
-def shared(batch: FeedBatch) -> FeedBatch:
-    """What of a batch is a team's to know."""
-    kept = [
-        record
-        for record in batch.records
-        if record["kind"] in SHARED_KINDS
-        and (record["kind"] != "memory" or record["memory"].get("scope") != Scope.USER)
-    ]
-    return FeedBatch(batch.stream, batch.through, kept)
-
-
 @contextlib.contextmanager
-def hub_at(url: str) -> Iterator[TeamHub]:
+def server_at(url: str) -> Iterator[PostgresStore]:
     """The server behind a URL, with this person's login."""
-    with contextlib.closing(_opened(url)) as store:
-        yield TeamHub(store, store.where)
-
-
-def _opened(url: str) -> PostgresStore:
-    store: Any = open_store(Path(), Settings(store=url))
-    opened: PostgresStore = store
-    return opened
+    with contextlib.closing(open_store(Path(), Settings(store=_server(url)))) as store:
+        yield cast("PostgresStore", store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +84,7 @@ class Team:
         so that who leaves again does not go on with what was so before.
         """
         path = database_path(self.home, "" if is_server(self.settings.store) else self.settings.store)
-        with contextlib.closing(_opened(_server(url))) as store:
+        with server_at(url) as store:
             members = [Member(*row) for row in store.members()]
             if bring:
                 from claude_memory.store.postgres.moving import from_file
@@ -160,7 +99,7 @@ class Team:
 
     def members(self) -> list[Member]:
         """Who is in the team."""
-        with contextlib.closing(_opened(self.url)) as store:
+        with server_at(self.url) as store:
             return [Member(*row) for row in store.members()]
 
     def leave(self) -> Left:
@@ -171,7 +110,7 @@ class Team:
             target = self.home / "team.db"
             if target.exists():
                 raise Conflict(f"{target} is from a team that was left before: move it away first")
-        with contextlib.closing(_opened(self.url)) as store:
+        with server_at(self.url) as store:
             _, team = store.team
             if shares:
                 store.export(target)

@@ -24,7 +24,7 @@ from claude_memory.capture.spool import Spool, SpooledFile
 from claude_memory.errors import StoreBusy
 from claude_memory.model import Event, EventId, ProjectId
 from claude_memory.platform import logs, project
-from claude_memory.platform.repository import current_branch
+from claude_memory.platform.git import current_branch
 from claude_memory.redact import redact
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store

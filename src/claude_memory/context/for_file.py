@@ -55,7 +55,7 @@ def at_file(scene: Scene, path: str, edit: str = "") -> Offer:
     """
     from pathlib import Path
 
-    from claude_memory.platform.repository import current_branch
+    from claude_memory.platform.git import current_branch
 
     due = scene.reminders(files=(path,))
     file = _File(scene.root, path, edit or _content(path), current_branch(Path(scene.root)))

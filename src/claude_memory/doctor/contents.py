@@ -114,8 +114,8 @@ def spool(home: Path, settings: Settings) -> Iterator[Check]:
 def mirror_files(home: Path, view: Inspection) -> Iterator[Check]:
     """Whether memories.jsonl keeps up with the store, can be read, and says the same."""
     is_late = times.deadline(_READ_SECONDS)
-    records, texts, lines, whole = mirror.read(home), dict[str, bytes](), 0, True
-    for record in records:
+    unread, texts, lines, whole = list[bytes](), dict[str, bytes](), 0, True
+    for record in mirror.read(home, unread):
         lines += 1
         memory = record.get("memory")
         if isinstance(memory, dict) and isinstance(memory.get("id"), str):
@@ -126,8 +126,8 @@ def mirror_files(home: Path, view: Inspection) -> Iterator[Check]:
     pending = view.pending_changes or 0
     text = f"{lines} changes in {len(mirror.paths(home))} files{'' if whole else ' (the first of them read)'}"
     text += f", {pending} to be written"
-    if records.bad:
-        text += f"; {records.bad} lines cannot be read"
+    if unread:
+        text += f"; {len(unread)} lines cannot be read"
         yield Check("mirror", "warn", text, "they are passed over when memories are rebuilt")
     else:
         hint = "any change of a memory writes them; see logs/ if it does not"

@@ -148,11 +148,12 @@ def disk(root: Path) -> Iterator[Check]:
 
 def backups(root: Path, settings: Settings) -> Iterator[Check]:
     """How old the last backup is, and whether the one after each conversation reaches its place."""
-    from claude_memory.backup import backup, home_state
+    from claude_memory.backup import home_state
+    from claude_memory.backup.backups import list_backups
 
     now = datetime.now(UTC)
     text = "none in the home yet"
-    if found := backup.list_backups(root / "backups"):
+    if found := list_backups(root / "backups"):
         newest = f"{times.ago(found[0].created, now=now)} ({found[0].size_bytes / 1e6:.1f} MB)"
         text = f"{len(found)}, the newest from {newest}"
     yield Check("backups", "ok", text)

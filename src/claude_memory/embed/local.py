@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.embed import open_embedder, remembered, to_int8
 from claude_memory.errors import EmbedderUnavailable
-from claude_memory.platform.child import Child, parent_pipes, receive, send
+from claude_memory.platform.child import Child, parent_pipe
 
 if TYPE_CHECKING:
     from claude_memory.embed import Embedder
@@ -118,12 +118,12 @@ def child(cache: str, setting: str) -> None:
     """Answer requests with vectors, or with what is wrong, until the server goes."""
     from claude_memory.settings import Settings
 
-    requests, answers = parent_pipes()
+    parent = parent_pipe()
     embedder = open_embedder(Settings(embedder=setting), Path(cache))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            texts, query = receive(requests)
+            texts, query = parent.receive()
             try:
-                send(answers, (embedder.embed(texts, query=query) if embedder else [], ""))
+                parent.send((embedder.embed(texts, query=query) if embedder else [], ""))
             except EmbedderUnavailable as fault:
-                send(answers, ([], str(fault)))
+                parent.send(([], str(fault)))

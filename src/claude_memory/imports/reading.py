@@ -19,7 +19,7 @@ from claude_memory.capture.messages import Preparer
 from claude_memory.errors import StoreFault
 from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.platform import project
-from claude_memory.platform.child import Child, parent_pipes, receive, send
+from claude_memory.platform.child import Child, parent_pipe
 from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.model import ImportFile, NewMessage
@@ -225,10 +225,10 @@ def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Ba
 
 def work() -> None:
     """A worker's whole life: take the tasks, read them, hand the batches over."""
-    requests, answers = parent_pipes()
+    parent = parent_pipe()
     if hasattr(os, "nice"):
         os.nice(5)
     with suppress(BrokenPipeError, EOFError):  # nobody is there to hear of it
-        tasks, settings = receive(requests)
+        tasks, settings = parent.receive()
         for batch in (batch for task in tasks for batch in batches(task, settings)):
-            send(answers, batch)
+            parent.send(batch)

@@ -9,6 +9,7 @@ user and means to deceive can still write the files itself: see SECURITY.md.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,12 @@ from pathlib import Path
 
 from claude_memory.errors import Conflict
 from claude_memory.model import Trust
+
+
+def _events(named: str) -> dict[str, str]:
+    """An agent's hook events and ours for each, where they differ as `THEIRS=OURS`."""
+    pairs = (word.partition("=") for word in named.split())
+    return {theirs: ours or theirs for theirs, _, ours in pairs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +41,8 @@ class Agent:
     resume: str = ""  # how a person goes on with a conversation
     events: Mapping[str, str] = field(default_factory=dict)
     speaks: tuple[str, ...] = ()  # fields of a hook's input that only this agent sends
-    # What it sets for the commands, hooks and servers that it starts; its program's name; and, where these
-    # say nothing (a script run by an interpreter, a versioned binary), parts of its path.
-    markers: str = ""
-    program: str = ""
-    packages: str = ""
 
 
-_SAME = "SessionStart UserPromptSubmit PreToolUse PostToolUse PreCompact PostCompact Stop".split()
 AGENTS = (
     Agent(
         "claude-code",
@@ -52,9 +53,6 @@ AGENTS = (
         below="projects",
         patterns=("*/*.jsonl", "*/*/subagents/**/*.jsonl", "*/subagents/**/*.jsonl"),
         resume="claude --resume {session}",
-        markers="CLAUDECODE CLAUDE_CODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID",
-        program="claude",
-        packages="/@anthropic-ai/claude-code/ /claude/versions/",
     ),
     Agent(
         "codex",
@@ -68,10 +66,7 @@ AGENTS = (
             for ending in (".jsonl", ".jsonl.zst")
         ),
         resume="codex resume {session}",
-        events=dict(zip(_SAME, _SAME, strict=True)),
-        markers="CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI",
-        program="codex",
-        packages="/@openai/codex/",
+        events=_events("SessionStart UserPromptSubmit PreToolUse PostToolUse PreCompact PostCompact Stop"),
     ),
     Agent(
         "gemini-cli",
@@ -80,17 +75,10 @@ AGENTS = (
         variable="GEMINI_CLI_HOME",
         below=".gemini/tmp",
         patterns=("*/chats/**/session-*.json*",),
-        events={
-            "SessionStart": "SessionStart",
-            "BeforeAgent": "UserPromptSubmit",
-            "AfterTool": "PostToolUse",
-            "AfterAgent": "Stop",
-            "PreCompress": "PreCompact",
-            "SessionEnd": "SessionEnd",
-        },
-        markers="GEMINI_CLI",
-        program="gemini",
-        packages="/@google/gemini-cli/",
+        events=_events(
+            "SessionStart BeforeAgent=UserPromptSubmit AfterTool=PostToolUse AfterAgent=Stop "
+            "PreCompress=PreCompact SessionEnd"
+        ),
     ),
     Agent(
         "opencode",
@@ -100,9 +88,6 @@ AGENTS = (
         below="opencode",
         patterns=("opencode.db", "storage/session/*/ses_*.json", "project/*/storage/session/info/ses_*.json"),
         resume="opencode --session {session}",
-        markers="OPENCODE OPENCODE_CLIENT",
-        program="opencode",
-        packages="/opencode-ai/",
     ),
     Agent(
         "cursor",
@@ -111,20 +96,12 @@ AGENTS = (
         folder=".cursor",
         below="projects",
         patterns=("*/agent-transcripts/**/*.jsonl",),
-        events={
-            "sessionStart": "SessionStart",
-            "beforeSubmitPrompt": "UserPromptSubmit",
-            "postToolUse": "PostToolUse",
-            "postToolUseFailure": "PostToolUseFailure",
-            "subagentStop": "SubagentStop",
-            "preCompact": "PreCompact",
-            "stop": "Stop",
-            "sessionEnd": "SessionEnd",
-        },
+        events=_events(
+            "sessionStart=SessionStart beforeSubmitPrompt=UserPromptSubmit postToolUse=PostToolUse "
+            "postToolUseFailure=PostToolUseFailure subagentStop=SubagentStop preCompact=PreCompact stop=Stop "
+            "sessionEnd=SessionEnd"
+        ),
         speaks=("conversation_id", "workspace_roots"),
-        markers="CURSOR_AGENT",
-        program="cursor-agent",
-        packages="/cursor-agent/",
     ),
     Agent(
         "copilot-cli",
@@ -135,16 +112,11 @@ AGENTS = (
         below="session-state",
         patterns=("*.jsonl", "*/events.jsonl"),
         resume="copilot --resume {session}",
-        events={
-            "sessionStart": "SessionStart",
-            "userPromptSubmitted": "UserPromptSubmit",
-            "postToolUse": "PostToolUse",
-            "sessionEnd": "SessionEnd",
-        },
+        events=_events(
+            "sessionStart=SessionStart userPromptSubmitted=UserPromptSubmit postToolUse=PostToolUse "
+            "sessionEnd=SessionEnd"
+        ),
         speaks=("sessionId", "toolName", "toolArgs", "initialPrompt"),
-        markers="COPILOT_CLI COPILOT_AGENT_SESSION_ID",
-        program="copilot",
-        packages="/@github/copilot/",
     ),
     Agent(
         "factory",
@@ -154,19 +126,7 @@ AGENTS = (
         below="sessions",
         patterns=("**/*.jsonl",),
         resume="droid --resume {session}",
-        markers="FACTORY_PROJECT_DIR DROID_PLUGIN_ROOT",
-        program="droid",
     ),
-)
-# Agents that may run us and whose conversations we do not know.
-OTHERS = (
-    Agent("", "an agent's session", markers="CLAUDE_MEMORY_SESSION"),
-    Agent("", "Antigravity", markers="ANTIGRAVITY_AGENT"),
-    Agent("", "Augment", markers="AUGMENT_AGENT", program="auggie"),
-    Agent("", "Amp", program="amp"),
-    Agent("", "Aider", program="aider"),
-    Agent("", "Qwen Code", program="qwen"),
-    Agent("", "an agent", markers="AI_AGENT"),
 )
 BY_NAME = {agent.name: agent for agent in AGENTS}
 _ALIASES = {alias: agent.name for agent in AGENTS for alias in agent.aliases}
@@ -179,12 +139,28 @@ def canonical(name: str) -> str:
 
 # --- who runs us
 
-# Left out on purpose: what an editor sets in a person's own terminal (CURSOR_TRACE_ID, CLAUDE_CODE_SSE_PORT,
-# OPENCODE_CALLER).
-MARKERS, _PROGRAMS, _PACKAGES = (
-    {word: agent.title for agent in (*AGENTS, *OTHERS) for word in getattr(agent, column).split()}
-    for column in ("markers", "program", "packages")
-)
+# How each agent is told: variables that it sets for what it starts, its program, and parts of its path where
+# that says nothing (a script run by an interpreter, a versioned binary). Left out on purpose: what an editor
+# sets in a person's own terminal (CURSOR_TRACE_ID, CLAUDE_CODE_SSE_PORT, OPENCODE_CALLER).
+_SIGNS = {
+    "Claude Code": "CLAUDECODE CLAUDE_CODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID claude "
+    "/@anthropic-ai/claude-code/ /claude/versions/",
+    "Codex": "CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI codex /@openai/codex/",
+    "Gemini CLI": "GEMINI_CLI gemini /@google/gemini-cli/",
+    "OpenCode": "OPENCODE OPENCODE_CLIENT opencode /opencode-ai/",
+    "Cursor": "CURSOR_AGENT cursor-agent /cursor-agent/",
+    "Copilot CLI": "COPILOT_CLI COPILOT_AGENT_SESSION_ID copilot /@github/copilot/",
+    "Factory": "FACTORY_PROJECT_DIR DROID_PLUGIN_ROOT droid",
+    "an agent's session": "CLAUDE_MEMORY_SESSION",
+    "Antigravity": "ANTIGRAVITY_AGENT",
+    "Augment": "AUGMENT_AGENT auggie",
+    "Amp": "amp",
+    "Aider": "aider",
+    "Qwen Code": "qwen",
+    "an agent": "AI_AGENT",
+}
+_BY_SIGN = {sign: agent for agent, signs in _SIGNS.items() for sign in signs.split()}
+MARKERS = {sign: agent for sign, agent in _BY_SIGN.items() if sign.isupper()}
 _INTERPRETERS = ("node", "bun", "deno", "python", "pypy", "npx", "npm", "tsx")
 _MOST_ANCESTORS = 40
 _READ_BYTES = 4_096
@@ -233,30 +209,18 @@ def ancestor_agent() -> str:
 def agent_among(ancestors: Iterable[tuple[str, Sequence[str]]]) -> str:
     """The first agent among processes, each given by its name and its arguments."""
     for name, arguments in ancestors:
-        agent = _PROGRAMS.get(_program(name)) or _by_arguments(arguments)
-        if agent:
-            return agent
-    return ""
-
-
-def _by_arguments(arguments: Sequence[str]) -> str:
-    programs = list(arguments[:1])
-    if programs and _program(programs[0]).startswith(_INTERPRETERS):
-        programs += [word for word in arguments[1:4] if not word.startswith("-")][:1]
-    for program in programs:
-        path = program.replace("\\", "/")
-        if agent := _PROGRAMS.get(_program(path)):
-            return agent
-        if agent := next((agent for part, agent in _PACKAGES.items() if part in path), ""):
-            return agent
+        programs = [name, *arguments[:1]]
+        if arguments and _program(arguments[0]).startswith(_INTERPRETERS):
+            programs += [word for word in arguments[1:4] if not word.startswith("-")][:1]
+        for program in programs:
+            parts = (agent for sign, agent in _BY_SIGN.items() if sign[0] == "/" and sign in program)
+            if agent := _BY_SIGN.get(_program(program)) or next(parts, ""):
+                return agent
     return ""
 
 
 def _program(path: str) -> str:
-    name = path.replace("\\", "/").rsplit("/", 1)[-1].casefold()
-    for ending in (".exe", ".js", ".mjs", ".cjs"):
-        name = name.removesuffix(ending)
-    return name
+    return re.sub(r"\.(exe|[mc]?js)$", "", path.rpartition("/")[2].casefold())
 
 
 def _proc_ancestors() -> Iterator[tuple[str, Sequence[str]]]:

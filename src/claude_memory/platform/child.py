@@ -20,8 +20,25 @@ PROGRAM = (
 )
 
 
-class Child:
-    """A running function of ours in a process of its own; a dead one raises EOFError or OSError."""
+class Pipe:
+    """One end of it; where the other is gone, EOFError or OSError."""
+
+    def __init__(self, source: IO[bytes], sink: IO[bytes]) -> None:
+        self._source, self._sink = source, sink
+
+    def send(self, value: object) -> None:
+        pickle.dump(value, self._sink, pickle.HIGHEST_PROTOCOL)
+        self._sink.flush()
+
+    def receive(self) -> Any:
+        try:
+            return pickle.load(self._source)  # noqa: S301  our own process sent it
+        except (pickle.UnpicklingError, ValueError):
+            raise EOFError from None
+
+
+class Child(Pipe):
+    """A running function of ours in a process of its own."""
 
     def __init__(self, module: str, function: str, *arguments: str) -> None:
         places = os.pathsep.join([str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)])
@@ -32,43 +49,21 @@ class Child:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt is for the parent, which ends its children
         )
-
-    def send(self, value: object) -> None:
-        """Hand a value over."""
-        send(self._process.stdin, value)
-
-    def receive(self) -> Any:
-        """The next value that the child sends."""
-        return receive(self._process.stdout)
+        assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        super().__init__(self._process.stdout, self._process.stdin)
 
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
         self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._sink, self._source):
             with contextlib.suppress(OSError):
-                if stream is not None:
-                    stream.close()
+                stream.close()
         self._process.wait()
 
 
-def parent_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """In a child: what the parent sends, and where answers go. What a library prints goes elsewhere."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+def parent_pipe() -> Pipe:
+    """In a child: the parent. What a library prints goes elsewhere."""
+    pipe = Pipe(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
-    return requests, answers
-
-
-def send(stream: IO[bytes] | None, value: object) -> None:
-    """Write a value to the other end."""
-    assert stream is not None
-    pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
-    stream.flush()
-
-
-def receive(stream: IO[bytes] | None) -> Any:
-    """The next value from the other end; EOFError when it is gone, also in the middle of a value."""
-    assert stream is not None
-    try:
-        return pickle.load(stream)  # noqa: S301  our own process sent it
-    except (pickle.UnpicklingError, ValueError):
-        raise EOFError from None
+    return pipe

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from io import BufferedRandom
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
 
 from claude_memory.errors import Conflict
 
@@ -49,39 +50,43 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def new_file(path: Path, *, mode: int = FILE_MODE) -> BinaryIO:
+def new_file(path: Path, *, mode: int = FILE_MODE) -> BufferedRandom:
     """Make a file that is not there yet, and open it; a link that leads elsewhere is not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags, mode), "w+b")
 
 
-def write_atomically(path: Path, content: bytes | memoryview, *, mode: int = FILE_MODE) -> None:
-    """Replace a file as a whole: a reader, or a crash, sees the old content or the new, never a part."""
+def write_atomically(
+    path: Path, content: bytes | memoryview, *, mode: int = FILE_MODE, new: bool = False
+) -> None:
+    """Replace a file as a whole: a reader, or a crash, sees the old content or the new, never a part.
+
+    One that must be `new` is not replaced: FileExistsError.
+    """
     temporary = path.with_name(f".{path.name[:100]}.{os.urandom(6).hex()}.tmp")
     try:
         with new_file(temporary, mode=mode) as handle:
             handle.write(content)
             sync_file(handle)
-        os.replace(temporary, path)  # Rename is the commit.
+        put_in_place(temporary, path, new=new)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    sync_folder(path.parent)
 
 
-def put_new(temporary: Path, path: Path, *, replace: bool = False) -> None:
-    """Give a finished file its name; FileExistsError if something has it already, unless it is replaced."""
-    try:
-        if replace:
-            os.replace(temporary, path)
-        else:
+def put_in_place(temporary: Path, path: Path, *, new: bool) -> None:
+    """Give a finished file its name; FileExistsError if it must be `new`, and something has it already."""
+    if new and hasattr(os, "link"):
+        try:
             os.link(temporary, path)  # unlike a rename, a link never replaces what appeared meanwhile
             temporary.unlink()
-    except FileExistsError:
-        raise
-    except (OSError, AttributeError):  # no hard links on this file system
-        os.replace(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:  # no hard links on this file system
+            os.replace(temporary, path)
+    else:
+        os.replace(temporary, path)  # Rename is the commit.
     sync_folder(path.parent)
 
 

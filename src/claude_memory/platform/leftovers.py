@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
@@ -21,13 +21,20 @@ from claude_memory.platform.files import FILE_MODE, private_folder, write_atomic
 STALE_SECONDS = 3600
 VERIFYING = "claude-memory-verify-"
 _ELSEWHERE = ".elsewhere."
-_MOST_LOOKED_AT = 200_000
-_MOST_PATH_BYTES = 8192
 
 
 def is_temporary(name: str) -> bool:
     """Whether a file of the home is one in the making."""
     return name.startswith(".") and name.endswith((".tmp", ".purge"))
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path | None = None, beginning: str = VERIFYING) -> Iterator[Path]:
+    """A private folder, gone at the end unless it was given another name; where the sweep finds it."""
+    with tempfile.TemporaryDirectory(
+        prefix=beginning, suffix=".tmp", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
 
 
 @contextlib.contextmanager
@@ -43,7 +50,12 @@ def noted(home: Path, temporary: Path) -> Iterator[None]:
 
 def stale(home: Path, project_root: Path | None = None) -> list[Path]:
     """What is left for longer than an hour, in the home, beside it, and in a project's own folder."""
-    return [path for path in _all(home, project_root) if _age_seconds(path) > STALE_SECONDS]
+    found = [*_inside(home), *_restoring(home)]
+    if project_root is not None:
+        found += _inside(project_root / ".claude-memories")
+    folders = Path(tempfile.gettempdir()).glob(f"{VERIFYING}*")
+    found += [folder for folder in folders if os.access(folder, os.W_OK)]  # and not another person's
+    return [path for path in found if _age_seconds(path) > STALE_SECONDS]
 
 
 def sweep(home: Path, project_root: Path | None = None) -> int:
@@ -52,7 +64,7 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
     with contextlib.suppress(OSError):
         if 0 <= time.time() - marker.stat().st_mtime < STALE_SECONDS:
             return 0
-    removed = _removed(_all(home, project_root))
+    removed = sum(map(_removed, stale(home, project_root)))
     with contextlib.suppress(OSError):
         private_folder(marker.parent)
         marker.touch(FILE_MODE)
@@ -61,56 +73,40 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
 
 def sweep_beside(home: Path) -> None:
     """Remove what restores left beside a home that were killed before they counted."""
-    _removed(_restoring(home))
+    for path in _restoring(home):
+        if _age_seconds(path) > STALE_SECONDS:
+            _removed(path)
 
 
-def _removed(paths: Iterable[Path]) -> int:
-    removed = 0
-    for path in list(paths):
-        with contextlib.suppress(OSError):
-            if _age_seconds(path) > STALE_SECONDS:
-                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-                removed += 1
-    return removed
+def _removed(path: Path) -> bool:
+    try:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _restoring(home: Path) -> Iterator[Path]:
     return home.parent.glob(f".{glob.escape(home.name)}.restore-*.tmp")
 
 
-def _all(home: Path, project_root: Path | None) -> Iterator[Path]:
-    for path in _inside(home):
-        if path.name.startswith(_ELSEWHERE):
-            yield from _named_by(path)
-        yield path
-    if project_root is not None:
-        yield from _inside(project_root / ".claude-memories")
-    yield from _restoring(home)
-    for path in Path(tempfile.gettempdir()).glob(f"{VERIFYING}*"):
-        with contextlib.suppress(OSError):
-            if not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid():
-                yield path
-
-
 def _inside(folder: Path) -> Iterator[Path]:
-    seen = 0
     for parent, folders, names in os.walk(folder):
         for name in [*folders, *names]:
-            seen += 1
-            if is_temporary(name) or (name.startswith(".plugin-") and Path(parent) == folder):
-                yield Path(parent, name)
+            path = Path(parent, name)
+            if name.startswith(_ELSEWHERE):
+                yield from _named_by(path)
+            if is_temporary(name) or (name.startswith(".plugin-") and path.parent == folder):
+                yield path
         folders[:] = [name for name in folders if not is_temporary(name)]
-        if seen > _MOST_LOOKED_AT:
-            return
 
 
 def _named_by(note: Path) -> Iterator[Path]:
     """The temporary that a note tells of, if it looks like one: a note is no leave to remove anything."""
     with contextlib.suppress(OSError, ValueError):
-        if note.stat().st_size <= _MOST_PATH_BYTES:
-            path = Path(os.fsdecode(note.read_bytes()))
-            if is_temporary(path.name) and stat.S_ISREG(path.lstat().st_mode):
-                yield path
+        path = Path(os.fsdecode(note.read_bytes()))
+        if is_temporary(path.name) and stat.S_ISREG(path.lstat().st_mode):
+            yield path
 
 
 def _age_seconds(path: Path) -> float:

@@ -19,9 +19,8 @@ from claude_memory.platform.files import FILE_MODE
 
 try:
     import fcntl
-except ImportError:  # Windows
+except ImportError:  # Windows: by the owner's name
     fcntl = None  # type: ignore[assignment]
-    import msvcrt
 
 OWNER = ".owner"
 HEARTBEAT_SECONDS, LEASE_SECONDS = 20.0, 60.0
@@ -98,11 +97,10 @@ def _system_lock(path: Path) -> Iterator[bool]:
 
 
 def _take(descriptor: int) -> bool:
+    if fcntl is None:
+        raise CannotLock(errno.ENOSYS, os.strerror(errno.ENOSYS))
     try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as fault:
         if fault.errno in _TAKEN:
             return False
@@ -139,33 +137,19 @@ def _named_lock(owner: Path) -> Iterator[bool]:
 
 
 def _set_aside(owner: Path) -> None:
-    """Take the file of an owner that is silent for long out of the way; of several that try, one succeeds."""
-    grave = owner.with_name(f".{owner.name}.{os.urandom(6).hex()}.tmp")
-    with contextlib.suppress(OSError):
-        if _silence(owner) > DEAD_SECONDS:
-            owner.rename(grave)
-            if _silence(grave) > DEAD_SECONDS:
-                grave.unlink()
-            else:  # someone took over first, and we moved its file: give it back
-                grave.rename(owner)
-
-
-def _silence(owner: Path) -> float:
-    """Seconds since the owner's last sign, by the clock of whoever stores the files."""
+    """Take the file of an owner that is silent for long out of the way."""
     probe = owner.with_name(f".{owner.name}.{os.urandom(6).hex()}.tmp")
-    probe.touch()
-    try:
-        return probe.stat().st_mtime - owner.stat().st_mtime
-    finally:
-        probe.unlink()
+    with contextlib.suppress(OSError):
+        probe.touch()  # tells the time by the clock of whoever stores the files
+        if probe.stat().st_mtime - owner.stat().st_mtime > DEAD_SECONDS:
+            owner.replace(probe)
+    probe.unlink(missing_ok=True)
 
 
 def is_alive(process: int) -> bool:
     """Whether a process of this machine lives, as far as can be told."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
+    except (OSError, OverflowError) as fault:
+        return not isinstance(fault, ProcessLookupError)
     return True

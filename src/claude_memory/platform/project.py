@@ -11,16 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from claude_memory.errors import ConfigFault, InvalidInput, NotFound
 from claude_memory.model import Project, ProjectIdentity
-from claude_memory.platform import repository as repositories
+from claude_memory.platform import git
 from claude_memory.platform.files import FOLDER, private_folder, write_atomically
-from claude_memory.platform.repository import Repository
 from claude_memory.settings import of_project
 
 _SCP_LIKE = re.compile(r"^(?:[^/\s]*@)?(\[[^\]\s]+\]|[^:/\s]{2,})(?!:?//|::):(.+)$")  # one letter is a drive
@@ -74,23 +73,26 @@ def _is_fully_named(project: Project, identity: ProjectIdentity) -> bool:
 def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
     """Names of the project a folder is in, strongest first: remote with root commit, repository, path.
 
-    With `quick` no process is run: the root commit is left out where another name can stand for it.
+    With `quick` no process is run: the root commit is left out where another name can stand for it. Names by
+    the repository's place tell its history or its birth; either one joins, so that one may be missing: the
+    root commit survives copies, and the birth, which is there before the first commit, stays when that comes.
     """
     start = Path(os.path.realpath(folder))
-    repository = repositories.find(start)
-    if repository is None:
-        return ProjectIdentity((f"path:{_key(start)}",), start.name or str(start), str(start))
-    top = repository.top
-    if not repository.proven:  # it could be anybody's: only where it stands is sure
-        return ProjectIdentity((f"path:{_key(top)}",), top.name or str(top), str(top))
-    remote = _remote(repository.common)
-    birth = _birth(repository.common)
+    repository = git.find(start)
+    if repository is None or not repository.proven:  # it could be anybody's: only where it stands is sure
+        top = repository.top if repository else start
+        return ProjectIdentity((f"path:{os.path.normcase(top)}",), top.name or str(top), str(top))
+    remote, birth = _remote(repository.common), _birth(repository.common)
     partial = quick and bool(birth)
     roots = () if partial else _roots(repository, birth)
+    place = f"repo:{os.path.normcase(repository.place)}"
     names = [f"remote:{remote}#{root}" for root in roots if remote]
-    names += _local_names(_key(repository.place), roots, birth)
+    names += [f"{place}#{root}" for root in roots]
+    names += [f"{place}@{birth}"] if birth else []
     label = remote.rsplit("/", 1)[-1] if remote else repository.place.name.removesuffix(".git")
-    return ProjectIdentity(tuple(names), label or str(repository.place), str(top), partial, remote or "")
+    return ProjectIdentity(
+        tuple(names or [f"{place}#"]), label or str(repository.place), str(repository.top), partial, remote
+    )
 
 
 def current_folder() -> Path:
@@ -104,7 +106,7 @@ def current_folder() -> Path:
 def root_of(folder: Path | str) -> Path:
     """The folder that holds the project's own files: the repository's top, else the folder itself."""
     start = Path(os.path.realpath(folder))
-    repository = repositories.find(start)
+    repository = git.find(start)
     return repository.top if repository else start
 
 
@@ -144,24 +146,6 @@ def normalise_remote(url: str) -> str | None:
     return f"{host}/{path}" if path else None
 
 
-def _local_names(place: str, roots: tuple[str, ...], birth: str) -> Iterator[str]:
-    """Names by the repository's place and history; either one joins, so that one may be missing.
-
-    The root commit survives copies; the birth, which every repository has before its first commit,
-    keeps the project when that commit comes.
-    """
-    for root in roots:
-        yield f"repo:{place}#{root}"
-    if birth:
-        yield f"repo:{place}@{birth}"
-    if not roots and not birth:
-        yield f"repo:{place}#"
-
-
-def _key(path: Path) -> str:
-    return os.path.normcase(path)
-
-
 def _birth(common: Path) -> str:
     """When the repository was made: git writes `description` then, and never again."""
     try:
@@ -170,21 +154,17 @@ def _birth(common: Path) -> str:
         return ""
 
 
-def _remote(common: Path) -> str | None:
+def _remote(common: Path) -> str:
     """The remote that the configuration names, `origin` before others; `insteadOf` rules are not applied."""
     remotes: dict[str, str] = {}
-    for setting in repositories.settings(common):
-        if (setting.section, setting.key) == ("remote", "url") and setting.name:
-            normal = normalise_remote(setting.value)
-            if normal:
-                remotes.setdefault(setting.name, normal)
-    return remotes.get("origin") or next(iter(remotes.values()), None)
+    for section, name, key, value in git.settings(common):
+        if (section, key) == ("remote", "url") and name and (normal := normalise_remote(value)):
+            remotes.setdefault(name, normal)
+    return remotes.get("origin") or next(iter(remotes.values()), "")
 
 
 @lru_cache(maxsize=256)
-def _roots(repository: Repository, birth: str) -> tuple[str, ...]:  # noqa: ARG001 (another birth, another repository)
-    from claude_memory.platform import git
-
+def _roots(repository: git.Repository, birth: str) -> tuple[str, ...]:  # noqa: ARG001 (another birth, another repository)
     return git.roots(repository)
 
 

@@ -148,7 +148,7 @@ def backup_list(place: WorkPlace, named: str | None = _PLACE) -> Result:
     for item in listed:
         if item.problem:
             output.note(item.problem)
-    lines = [f"{item.name}  {dim(size(item.size_bytes))}" for item in listed]
+    lines = [f"{item.id}  {dim(size(item.size_bytes))}" for item in listed]
     return Result(listed, lines, nothing=f"no backups in {named or backups.home / 'backups'}")
 
 

@@ -13,8 +13,7 @@ from claude_memory.context.moments import Offer, Scene, at_subagent
 from claude_memory.context.sections import START_SECTIONS, Situation, build
 from claude_memory.errors import StoreBusy
 from claude_memory.model import SessionId
-from claude_memory.platform.git import ChangedFiles
-from claude_memory.platform.repository import current_branch
+from claude_memory.platform.git import changed_files, current_branch
 from claude_memory.surfaces.hooks import background
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def at_start(
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Offer:
     """What a session that starts now is given, line by line with reasons: for the hook, and to be shown."""
-    with ChangedFiles(memory.project_root) as changed:  # git looks while we drain
+    with changed_files(memory.project_root) as changed:  # git looks while we drain
         meanwhile()
         situation = Situation(
             home=memory.home,
@@ -70,7 +69,7 @@ def at_start(
             session=SessionId(session) if session else None,
             now=now,
             branch=current_branch(memory.project_root),
-            changed_files=changed.names(),
+            changed_files=changed(),
             transcript=transcript,
             settings=memory.settings,
         )
