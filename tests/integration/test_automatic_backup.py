@@ -31,7 +31,7 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def after_a_conversation(memory: Memory, place: Path | str) -> list[str]:
     backups = Backups(memory.home, replace(memory.settings, backup_to=str(place)))
     backups.push_if_changed(memory.store, memory.drain)
-    return [item.name for item in Backups(memory.home, memory.settings).list(str(place))]
+    return [item.id for item in Backups(memory.home, memory.settings).list(str(place))]
 
 
 def remember(memory: Memory, body: str) -> None:

@@ -103,13 +103,17 @@ class Backups:
             raise StoreFault(f"cannot check {report.path}: {fault.strerror or fault}") from fault
 
     def restore(
-        self, named: str, given: BinaryIO, *, replace: bool = False, with_settings: Agreement = False
+        self,
+        named: str | None,
+        given: BinaryIO | None = None,
+        id_: str | None = None,
+        *,
+        replace: bool = False,
+        with_settings: Agreement = False,
     ) -> BackupReport:
-        """Put the backup in a file, or from standard input, in the home's place."""
-        with _file(named, given) as path:
-            return restoring.restore(
-                backup_file(path), self.home, replace=replace, with_settings=with_settings
-            )
+        """Put a backup in the home's place: from a file, standard input, or a place (there the newest)."""
+        with self._source(named, given, id_) as source:
+            return restoring.restore(source, self.home, replace=replace, with_settings=with_settings)
 
     def list(self, named: str | None = None) -> Sequence[ListedBackup]:
         """Those in the home's own folder, or at a place, newest first."""
@@ -175,26 +179,18 @@ class Backups:
         vault = self._vault(named)
         return "" if vault.ids() else f"{vault.place.name} holds no backup yet"
 
-    def pull(
-        self,
-        named: str | None = None,
-        id_: str | None = None,
-        *,
-        replace: bool = False,
-        with_settings: Agreement = False,
-    ) -> BackupReport:
-        """Put the backup at a place, the newest by default, in the home's place."""
-        source = self._vault(named).source(id_)
-        return restoring.restore(source, self.home, replace=replace, with_settings=with_settings)
-
     def _vault(self, named: str | None) -> chunks.Vault:
         return chunks.vault_at(named or self.settings.backup_to, self.home, self.settings.backup_key)
 
     @contextlib.contextmanager
-    def _source(self, named: str | None, given: BinaryIO, id_: str | None) -> Iterator[BackupSource]:
-        if named and (named == STANDARD_INPUT or named.endswith(ENDINGS) or Path(named).is_file()):
-            with _file(named, given) as path:
-                yield backup_file(path)
+    def _source(self, named: str | None, given: BinaryIO | None, id_: str | None) -> Iterator[BackupSource]:
+        if given is not None and named == STANDARD_INPUT:
+            with leftovers.temporary_folder() as folder:
+                with new_file(folder / "standard-input") as handle:
+                    shutil.copyfileobj(given, handle, 1 << 20)
+                yield backup_file(folder / "standard-input")
+        elif named and (named.endswith(ENDINGS) or Path(named).is_file()):
+            yield backup_file(Path(named))
         else:
             yield self._vault(named).source(id_)
 
@@ -242,19 +238,6 @@ def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
     if wanted.exists() and not force:
         raise Conflict(f"{wanted} exists already; --force replaces it")
     return wanted
-
-
-@contextlib.contextmanager
-def _file(named: str, given: BinaryIO) -> Iterator[Path]:
-    """The file that is meant, which standard input becomes for as long as it is needed."""
-    if named != STANDARD_INPUT:
-        yield Path(named)
-        return
-    with leftovers.temporary_folder() as folder:
-        path = folder / "standard-input"
-        with new_file(path) as handle:
-            shutil.copyfileobj(given, handle, 1 << 20)
-        yield path
 
 
 def _fingerprint(home: Path) -> str:

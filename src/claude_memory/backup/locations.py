@@ -50,6 +50,7 @@ class BackupPlace(ABC):
 
     name: str
     orphan_seconds = 86_400.0  # so old is a pack that nobody names before nobody can be about to name it
+    faults: Any = OSError  # what it raises
 
     @abstractmethod
     def read(self, key: str) -> bytes:
@@ -69,6 +70,16 @@ class BackupPlace(ABC):
 
     def commit(self, said: str) -> None:  # noqa: B027  most places hold nothing back
         """Let what was written and removed count, where a place holds it back until then."""
+
+    @contextmanager
+    def _named(self, key: str = "") -> Iterator[None]:
+        """A fault in one line without what a server or a library tells, which may hold parts of a key."""
+        try:
+            yield
+        except self.faults as fault:
+            if isinstance(fault, FileNotFoundError) and "NoSuchBucket" not in str(fault):
+                raise NotFound(f"{self.name} does not hold {key}") from None
+            raise StoreFault(f"{self.name}: {_reason(fault)}") from None
 
 
 def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
@@ -100,7 +111,7 @@ class FolderPlace(BackupPlace):
         self.name, self._root = str(root), root
 
     def read(self, key: str) -> bytes:
-        with self._named():
+        with self._named(key):
             return (self._root / key).read_bytes()
 
     def write(self, key: str, content: bytes, *, new: bool = False) -> bool:
@@ -126,15 +137,6 @@ class FolderPlace(BackupPlace):
             for key in keys:
                 (self._root / key).unlink(missing_ok=True)
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError as fault:
-            raise NotFound(f"{self.name} does not hold {Path(fault.filename or '').name}") from None
-        except OSError as fault:
-            raise StoreFault(f"{self.name}: {fault.strerror or fault}") from None
-
 
 class ObjectPlace(BackupPlace):
     """A bucket of S3 or anything that speaks it, of Google or of Azure, by obstore."""
@@ -142,17 +144,15 @@ class ObjectPlace(BackupPlace):
     def __init__(self, url: str) -> None:
         self.name = url
         self._library = _library("obstore", "object stores")
+        self.faults = (self._library.exceptions.BaseError, OSError, ValueError)
         # Whether the person named an endpoint without encryption, such as one on this machine.
         endpoints = [value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT")]
         plain_http = any(value.startswith("http://") for value in endpoints)
-        with self._named(""):
+        seconds = f"{ANSWER_SECONDS}s"
+        with self._named():
             self._store = self._library.store.from_url(
                 url,
-                client_options={
-                    "timeout": f"{ANSWER_SECONDS}s",
-                    "connect_timeout": "10s",
-                    "allow_http": plain_http,
-                },
+                client_options={"timeout": seconds, "connect_timeout": "10s", "allow_http": plain_http},
                 retry_config={"max_retries": RETRIES, "retry_timeout": timedelta(seconds=2 * ANSWER_SECONDS)},
             )
 
@@ -181,26 +181,12 @@ class ObjectPlace(BackupPlace):
             with self._named(key), suppress(FileNotFoundError):
                 self._library.delete(self._store, key)
 
-    @contextmanager
-    def _named(self, key: str) -> Iterator[None]:
-        """A fault in one line without what the server or the library tells, which may hold parts of a key."""
-        known = self._library.exceptions
-        try:
-            yield
-        except FileNotFoundError as fault:
-            if "NoSuchBucket" in str(fault):
-                raise StoreFault(f"{self.name}: {_reason(fault)}") from None
-            raise NotFound(f"{self.name} does not hold {key}") from None
-        except (known.PermissionDeniedError, known.UnauthenticatedError) as fault:
-            raise StoreFault(f"{self.name} refuses: {_reason(fault)}; look at the credentials") from None
-        except (known.BaseError, OSError, ValueError) as fault:
-            raise StoreFault(f"{self.name}: {_reason(fault)}") from None
-
 
 def _reason(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.strerror:
+        return fault.strerror
     text = str(fault)
-    found = _CODE.search(text) or _STATUS.search(text)
-    if found:
+    if found := _CODE.search(text) or _STATUS.search(text):
         return found.group(1).replace("NoSuchBucket", "there is no such bucket")
     if "timed out" in text or "kind: Timeout" in text:
         return "no answer in time"

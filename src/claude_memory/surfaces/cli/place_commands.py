@@ -124,7 +124,8 @@ def backup_pull(
         return Result({"ok": True, "pulled": False, "reason": reason}, nothing=reason)
     yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
     agreed = _asked_about_settings if settings is None and sys.stdin.isatty() else bool(settings)
-    return _report("pulled", backups.pull(named, backup, replace=yes, with_settings=agreed))
+    done = backups.restore(named, None, backup, replace=yes, with_settings=agreed)
+    return _report("pulled", done)
 
 
 def backup_merge(
