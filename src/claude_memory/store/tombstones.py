@@ -18,7 +18,7 @@ from claude_memory.redact.erasure import ERASED, Hashed, Holder, holds, title_wi
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 MESSAGE = "k"  # what the hashes of messages begin with
 # A hash from another store's mirror keeps that store's salt.

@@ -22,8 +22,8 @@ from claude_memory.store.sql import rows
 from claude_memory.store.sql.memories import Memories
 
 if TYPE_CHECKING:
+    from claude_memory.store.base import Database
     from claude_memory.store.model import Erased
-    from claude_memory.store.sql.backend import Database
 
 # Postings that are scored for one question; the rarest terms first, which decide a ranking anyway.
 POSTINGS_BUDGET = 5_000

@@ -26,8 +26,7 @@ from claude_memory.store.sqlite.inspection import without_log
 from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from claude_memory.store.base import Store
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database, Store
 
 # In the order of who refers to whom.
 _TABLES = (

@@ -23,9 +23,9 @@ from psycopg.types.string import TextLoader
 
 from claude_memory.errors import ConfigFault, StoreBusy, StoreFault
 from claude_memory.platform.files import reads_only
+from claude_memory.store.base import Pool
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import PERSONAL, SCHEMA
-from claude_memory.store.sql.backend import Pool
 from claude_memory.store.sql.rows import packed
 from claude_memory.store.sql.write import Terms
 
@@ -116,7 +116,7 @@ class Rows(psycopg.ClientCursor[Any]):
 
 
 class PostgresDatabase:
-    """A connection within a transaction; see `store.sql.backend`."""
+    """A connection within a transaction; see `store.base`."""
 
     # A transaction that is still open may have numbers below those that are committed: they come first. What
     # lies ahead of all transactions was made at the server that this one was copied from.

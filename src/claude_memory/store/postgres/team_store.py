@@ -19,8 +19,8 @@ from claude_memory.store.sql import rows
 from claude_memory.store.sql.feed import Feed
 
 if TYPE_CHECKING:
+    from claude_memory.store.base import Database
     from claude_memory.store.model import StoreStats
-    from claude_memory.store.sql.backend import Database
 
 _WRONG = {
     "memories without a passage": """SELECT count(*) FROM memories m

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.store.base import StorePart
 from claude_memory.store.model import (
     ANY_CONVERSATION,
     Archived,
@@ -28,12 +29,11 @@ from claude_memory.store.model import (
     WaitingCompactions,
 )
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.backend import StorePart
 from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Pool
+    from claude_memory.store.base import Database, Pool
 
 MAX_WORDS = 24
 _TRIES = 6

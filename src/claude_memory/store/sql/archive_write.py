@@ -24,7 +24,7 @@ from claude_memory.understand import commands
 from claude_memory.understand.speaker import Speaker
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 TITLE_CHARACTERS = 80
 

@@ -16,7 +16,7 @@ from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 _INSERT = "INSERT INTO changes (record, home, clock) VALUES (?, ?, ?)"
 _SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AND sequence

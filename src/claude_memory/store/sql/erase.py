@@ -34,7 +34,7 @@ from claude_memory.text.words import strings_in
 from claude_memory.understand.model import places_of
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 Of = Callable[[ProjectId | None], Holder]
 _LISTED = "(SELECT value FROM json_each(?))"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, Status, StoredMemory
+from claude_memory.store.base import StorePart
 from claude_memory.store.sql import projects, rows
 from claude_memory.store.sql.archive_write import packed_keys, unpacked_keys
-from claude_memory.store.sql.backend import StorePart
 from claude_memory.store.sql.rows import unpacked
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 # In this order: what is said of conversations finds their messages there.
 MESSAGES, ITEMS = "messages", "items"

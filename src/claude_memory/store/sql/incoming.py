@@ -28,7 +28,7 @@ from claude_memory.store.sql.rows import is_derived
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 _SET_CLOCKS = "UPDATE memories SET clock = ?, home = ?, hidden_clock = ?, hidden_home = ? WHERE id = ?"
 _CONTINUES = """UPDATE conversations SET continues = (SELECT number FROM conversations

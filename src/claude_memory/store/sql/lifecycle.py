@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import Conflict
 from claude_memory.model import MemoryId, Project, ProjectId, SearchScope, StoredMemory
+from claude_memory.store.base import StorePart
 from claude_memory.store.model import Entity, FileState, Intention, Mention, Relation, Review, Step, Strength
 from claude_memory.store.sql import changes, projects, rows
-from claude_memory.store.sql.backend import StorePart
 from claude_memory.store.sql.rows import kept, to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 _BATCH = 1_000
 _NUMBER = "(SELECT number FROM memories WHERE id = ?)"

@@ -19,16 +19,16 @@ from claude_memory.model import (
     SearchScope,
     StoredMemory,
 )
+from claude_memory.store.base import StorePart
 from claude_memory.store.model import Added, Erased
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.backend import StorePart
 from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
     from claude_memory.redact.erasure import Holder
+    from claude_memory.store.base import Database
     from claude_memory.store.model import TermStatistics, VectorScan
-    from claude_memory.store.sql.backend import Database
 
 _MOST_WALKS = 50  # of more spaces than that, all rows are sorted
 _BY_IDS = f"""SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES}

@@ -22,8 +22,7 @@ from claude_memory.store.sql.rows import kept, to_json
 from claude_memory.text.quotation import clean, meant
 
 if TYPE_CHECKING:
-    from claude_memory.store.base import Store
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database, Store
 
 _ID_NAME = "id:"  # a name that says which project was merged into this one
 _REPOSITORY = ("remote:", "repo:")

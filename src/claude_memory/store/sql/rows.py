@@ -22,7 +22,7 @@ from claude_memory.model import BY_HAND, Event, MemoryFilter, MemoryId, Scope, S
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
     from claude_memory.store.tombstones import Tombstones
 
 # Projects count from 1. What travels with a person stands in a space that is not above zero: 0 for the person

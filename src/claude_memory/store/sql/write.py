@@ -25,7 +25,7 @@ from claude_memory.text import words
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database, Entries
+    from claude_memory.store.base import Database, Entries
 
 _LATE = timedelta(days=1)
 _CAPTURED = (Kind.OBSERVATION, Kind.SUMMARY)

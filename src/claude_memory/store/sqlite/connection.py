@@ -28,7 +28,7 @@ import apsw
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files, locks
 from claude_memory.platform.files import reads_only
-from claude_memory.store.sql.backend import Pool
+from claude_memory.store.base import Pool
 from claude_memory.store.sqlite import schema
 from claude_memory.store.sqlite.schema import escaped, transaction
 
@@ -63,7 +63,7 @@ _DEAD = "INSERT INTO dead_vectors (model, space, passage) SELECT model, space, p
 
 
 class SqliteDatabase(apsw.Connection):
-    """A connection, with what the shared parts of a store ask of a backend (`store.sql.backend`)."""
+    """A connection, with what the shared parts of a store ask of a backend (`store.base`)."""
 
     user_space = 0
     is_shared = False

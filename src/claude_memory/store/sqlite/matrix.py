@@ -23,7 +23,7 @@ from claude_memory.platform import files
 from claude_memory.store.sql import rows
 
 if TYPE_CHECKING:
-    from claude_memory.store.sql.backend import Database
+    from claude_memory.store.base import Database
 
 Floats = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.int8]

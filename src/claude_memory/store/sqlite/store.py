@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from claude_memory.store.base import Database
     from claude_memory.store.model import Integrity, StoreStats
-    from claude_memory.store.sql.backend import Database
     from claude_memory.store.sqlite.matrix import Matrices
 
 # Scored per query, at about 1 µs each; stores of some thousand passages are searched exhaustively. On
