@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bootstrap import interval
 from claude_memory import Memory, NewMemory
 from claude_memory.embed import Embedder
-from claude_memory.lifecycle.entry import derive_pending
+from claude_memory.lifecycle.consolidate import derive_pending
 from measures import Answer, measured, off_topic
 from sets import devnotes, locomo, longmemeval, memorycode
 from sets.corpus import Corpus

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
     from claude_memory.imports.importer import Imported, Progress
-    from claude_memory.lifecycle.entry import Admission
+    from claude_memory.lifecycle.consolidate import Admission
     from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.lifecycle.strength import Given, LedgerLine, Life
     from claude_memory.notes.notes_book import NotesBook
@@ -175,7 +175,7 @@ class Memory(Opened):
 
     def remember_many(self, new: Sequence[NewMemory], *, embed: bool = True) -> list[MemoryId]:
         """Keep memories in one transaction; with `embed`, they are searchable by meaning on return."""
-        from claude_memory.lifecycle.entry import admit_new
+        from claude_memory.lifecycle.consolidate import admit_new
 
         now = datetime.now(UTC)
         memories = [self._reflected(self._drafted(item, now)) for item in new]

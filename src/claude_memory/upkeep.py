@@ -185,7 +185,7 @@ class Upkeep:
 
         What comes in by the command line, from a captured session or by an import waits for this.
         """
-        from claude_memory.lifecycle.entry import admit_waiting
+        from claude_memory.lifecycle.consolidate import admit_waiting
 
         is_late = times.deadline(budget_seconds)
         self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
@@ -201,7 +201,7 @@ class Upkeep:
 
     def derive_pending(self, *, limit: int = 500) -> int:
         """Note for the graph what new memories of this project mention; returns how many were read."""
-        from claude_memory.lifecycle.entry import derive_pending
+        from claude_memory.lifecycle.consolidate import derive_pending
 
         return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claude_memory import Memory, NewMemory
-from claude_memory.lifecycle.entry import NEAR, Action, judged
+from claude_memory.lifecycle.consolidate import NEAR, Action, judged
 from claude_memory.model import Status
 
 WORDS = {"embedder": "none"}
@@ -41,15 +41,13 @@ def test_only_a_person_replaces_a_memory(memory: Memory) -> None:
 
 def test_a_text_close_in_meaning_is_linked_as_the_newer_one() -> None:
     near = judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR)
-    assert (near.action, near.words) == (Action.LINKED, "newer on the same subject; both are kept")
-    assert (
-        judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR - 0.01).action is Action.ADDED
-    )
-    assert judged("Log retention is 14 days.", "Logs are kept for 30 days.").action is Action.ADDED
+    assert near == (Action.LINKED, NEAR)
+    assert judged("Log retention is 14 days.", "Logs are kept for 30 days.", NEAR - 0.01)[0] is Action.ADDED
+    assert judged("Log retention is 14 days.", "Logs are kept for 30 days.")[0] is Action.ADDED
 
 
 def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
-    from claude_memory.lifecycle import entry
+    from claude_memory.lifecycle import consolidate as entry
 
     [old, new] = memory.remember_many(
         [fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)]
@@ -75,8 +73,8 @@ def test_the_same_said_again_reinforces_and_both_can_be_found(memory: Memory) ->
 )
 def test_do_and_dont_are_never_duplicates(verb: str, thing: str, denial: str) -> None:
     said = f"{verb} {thing}"
-    assert judged(said, denial.format(said), 0.99).action is not Action.REINFORCED
-    assert judged(denial.format(said), said, 0.99).action is not Action.REINFORCED
+    assert judged(said, denial.format(said), 0.99)[0] is not Action.REINFORCED
+    assert judged(denial.format(said), said, 0.99)[0] is not Action.REINFORCED
 
 
 def test_another_project_is_out_of_reach(memory: Memory, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from claude_memory.model import MemoryFilter, MemoryId, SearchScope, Status
 from claude_memory.platform import logs
@@ -137,15 +137,11 @@ def told(gone: MadeRoom) -> str:
 def load(home: Path) -> Retention | None:
     """The state of the last look; None if there was none, or it cannot be read: then time starts anew."""
     try:
-        found: Any = json.loads((home / "cache" / _STATE).read_bytes())
-        moments = {name: found.get(name) for name in ("events_before", "jumped_from")}
-        return Retention(
-            wall=float(found["wall"]),
-            steady=float(found["steady"]),
-            forgotten={str(id_): float(since) for id_, since in found["forgotten"].items()},
-            **{name: float(at) if at is not None else None for name, at in moments.items()},
-        )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        state = Retention(**json.loads((home / "cache" / _STATE).read_bytes()))
+        moments = (state.wall, state.steady, state.events_before, state.jumped_from)
+        known = all(at is None or isinstance(at, int | float) for at in (*moments, *state.forgotten.values()))
+        return state if known and state.wall is not None else None
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 

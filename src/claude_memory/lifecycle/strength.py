@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import Any
 
 from claude_memory.model import (
     Event,
@@ -134,15 +133,11 @@ def _fsrs(held: Strength, rating: int, at: datetime) -> tuple[float, float]:
     return float(card.stability or held.stability), float(card.difficulty or held.difficulty)
 
 
-_TOLD = {
-    ("supersedes", True): "takes the place of",
-    ("supersedes", False): "was replaced by",
-    ("contradicts", True): "contradicts",
-    ("contradicts", False): "is contradicted by",
-    ("repeats", True): "repeats",
-    ("repeats", False): "is repeated by",
-    ("similar", True): "is much like",
-    ("similar", False): "is much like",
+_TOLD = {  # from here, and of the other
+    "supersedes": ("takes the place of", "was replaced by"),
+    "contradicts": ("contradicts", "is contradicted by"),
+    "repeats": ("repeats", "is repeated by"),
+    "similar": ("is much like", "is much like"),
 }
 
 
@@ -199,8 +194,8 @@ class Life:
         for relation in self.relations(memory.id):
             from_here = relation.source == memory.id
             other = relation.target if from_here else relation.source
-            words = _TOLD.get((relation.kind, from_here), relation.kind)
-            yield f"{words} {other}: {relation.evidence}"
+            words = _TOLD.get(relation.kind, (relation.kind, relation.kind))
+            yield f"{words[not from_here]} {other}: {relation.evidence}"
 
 
 # --- what hooks gave to agents, and what their sessions did with it: told in the ledger, counted as a use
@@ -319,7 +314,8 @@ def _used(
     """Each use once, in the order they came."""
     found: dict[str, None] = {}
     for event in injected:
-        for line in _lines(event):
+        lines = event.payload.get("lines")
+        for line in filter(lambda line: isinstance(line, dict), lines if isinstance(lines, list) else ()):
             known = memories.get(line.get("id", ""))
             files = (line["file"],) if line.get("file") else known.files if known else ()
             for call in calls:
@@ -327,14 +323,6 @@ def _used(
                 if use and call.timestamp > event.timestamp:
                     found[use] = None
     return tuple(found)
-
-
-def _lines(event: Event) -> list[dict[str, Any]]:
-    """What was given, line by line; an older record names the memories only."""
-    lines = event.payload.get("lines")
-    if isinstance(lines, list):
-        return [line for line in lines if isinstance(line, dict)]
-    return [{"id": id_} for id_ in _memories(event)]
 
 
 def _uses(event: Event, memory: StoredMemory) -> bool:
