@@ -336,6 +336,7 @@ class Memory(Opened):
             boosts=self.graph.boosts(query, files, self.settings.activation)
             if self.settings.activation
             else {},
+            stale=self.stale,
         )
 
     def work(self, *, all_projects: bool = False) -> WorkBook:
@@ -361,8 +362,14 @@ class Memory(Opened):
         return explanation._replace(words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
 
     def stale(self, memory: StoredMemory) -> str:
-        """In words how the files that a memory is tied to differ from what they were."""
-        return str(memory.provenance.get("stale") or "")
+        """What of a memory the working tree no longer bears out, in words: of its claims, else of its files.
+
+        What was said and done at its time is no claim.
+        """
+        from claude_memory.lifecycle.staleness import out_of_date
+
+        own = memory.project in (self.scope().projects or ())
+        return out_of_date(memory, self.project_root if own else None)
 
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one; being opened keeps them strong."""

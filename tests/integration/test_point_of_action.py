@@ -228,6 +228,16 @@ def test_two_rare_names_of_a_prompt_find_the_exchange_that_used_both(shop: Shop)
     assert "Keep secrets out" in shop.agent().context("UserPromptSubmit", prompt=prompt)
 
 
+def test_a_line_that_the_working_tree_contradicts_is_marked(shop: Shop) -> None:
+    (shop.project / "client.py").write_text("retries = 7\n")
+    shop.cli("remember", "Gateway calls set `retries = 5` in client.py", "--kind", "decision")
+    assert "possibly out of date: “retries in client.py changed since, now 7”" in shop.cli(
+        "context", "--start"
+    )
+    (shop.project / "client.py").write_text("retries = 5\n")
+    assert "out of date" not in shop.cli("context", "--start")
+
+
 @pytest.mark.parametrize(
     "prompt", ["yes", "commit", "run the tests", "continue", "fix the lint errors", "hello there", "push it"]
 )

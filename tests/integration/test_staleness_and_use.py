@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from claude_memory.context.sections import line_for
 from claude_memory.lifecycle.staleness import changed_share, sketch
 from claude_memory.lifecycle.strength import note_uses
 from claude_memory.model import Event, EventId, EventKind, SessionId
+from claude_memory.surfaces.cli import main
 
 WORDS = {"embedder": "none"}
 NOW = datetime.now(UTC)
@@ -37,6 +39,27 @@ def test_a_sketch_tells_how_much_changed(kept: int, share: float) -> None:
     union = 1 - kept / (200 - kept)
     assert changed_share(sketch(lines(100)), sketch(after)) == pytest.approx(union, abs=0.15)
     assert (changed_share(sketch(lines(100)), sketch(after)) == 0) is (share == 0)
+
+
+def test_what_a_memory_claims_of_a_file_is_checked_when_it_is_found_or_shown(
+    memory: Memory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (memory.project_root / "client.py").write_text("RETRIES = 7\n")
+    kept = memory.remember(NewMemory("We set `RETRIES = 5` in `client.py`.", kind="decision"))
+    memory.remember(NewMemory("Then: `RETRIES = 5` in `client.py`.", kind="observation"))
+    told = "RETRIES in client.py changed since, now 7"
+
+    stale = {hit.kind: hit.stale for hit in memory.search("retries")}
+    assert stale == {"decision": told, "observation": ""}  # what was said at its time is no claim
+
+    place = ["--home", str(memory.home), "--project", str(memory.project_root)]
+    main(["show", kept.id, *place])
+    assert f"stale       {told}" in capsys.readouterr().out
+    main(["search", "retries", "--json", *place])
+    assert told in [found.get("stale") for found in json.loads(capsys.readouterr().out)]
+
+    (memory.project_root / "client.py").write_text("RETRIES = 5\n")
+    assert memory.stale(kept) == ""
 
 
 def test_a_memory_is_marked_when_its_file_changed_a_lot_and_cleared_when_it_came_back(memory: Memory) -> None:

@@ -9,6 +9,7 @@ handed on plainly; everything else is quoted as data.
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 
 from claude_memory.text.quotation import MARK_TOKENS, clipped, marked, plain, quoted, tokens
@@ -29,6 +30,7 @@ SUBAGENT_TOKENS = 300
 TASK_TOKENS = 150
 DUE_AT_ONCE = 5
 DUE_HEADING = "Noted earlier for this moment (when done: `claude-memory intend complete ID`):"
+_CLAIMING = re.compile(r"\w::\w|`[\w.-]+\s*[=:]")
 COMMANDS = (
     'Memory commands that work in this shell: `claude-memory search "…"` finds what is known, '
     '`claude-memory show ID` opens it, `claude-memory remember "…" --kind decision` keeps a finding.'
@@ -108,10 +110,12 @@ class Scene:
         self.session, self.given, self.now, self.folder = session, given, now, folder or root
 
     def offer(self, heading: str, found: Iterable[Line], max_tokens: int) -> Offer:
-        """As many lines as the budget holds, under their heading."""
+        """As many lines as the budget holds, under their heading; what the files deny by now is marked."""
         left = max_tokens - MARK_TOKENS - tokens(heading) - 1
         lines = []
         for line in found:
+            said, bracket, id_ = line.text.rpartition(" [")
+            line.text = f"{said}{doubt(said, self.root)}{bracket}{id_}"
             if (cost := tokens(line.text) + 1) <= left:
                 lines.append(line)
                 left -= cost
@@ -141,6 +145,18 @@ def at_subagent(scene: Scene, prompt: str) -> Offer:
 
 
 # --- what lines say
+
+
+def doubt(text: str, root: str) -> str:
+    """A mark for what a text says of a file and no longer holds; few texts have the form of such a claim."""
+    if not _CLAIMING.search(text):
+        return ""
+    from pathlib import Path
+
+    from claude_memory.lifecycle.staleness import checked
+
+    found = checked(text, Path(root))
+    return f" (possibly out of date: {quoted(found, REASON_CHARACTERS)})" if found else ""
 
 
 def day(microseconds: int) -> str:

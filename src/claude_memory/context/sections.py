@@ -19,6 +19,7 @@ from claude_memory.context.moments import (
     REASON_CHARACTERS,
     Line,
     Offer,
+    doubt,
     due_lines,
     own_words,
     statement,
@@ -218,7 +219,7 @@ def told(situation: Situation) -> list[Line]:
     noted = [one for one in noted if one.pinned or one.provenance.get("source") in ON_PURPOSE]
 
     def line(memory: StoredMemory, reason: str) -> Line:
-        text = line_for(memory, characters=_CHARACTERS)
+        text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
         return Line(text, memory.id, reason)
 
     return [
@@ -229,8 +230,11 @@ def told(situation: Situation) -> list[Line]:
     ]
 
 
-def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
-    """One line for a memory: kind, day, what it says; quoted unless a person said it."""
+def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
+    """One line for a memory: kind, day, what it says; quoted unless a person said it.
+
+    With the project's folder, what it claims of files there is looked at.
+    """
     said = statement(memory.title, memory.body)
     if memory.trust is Trust.USER:
         shown = own_words(said, characters)
@@ -240,6 +244,7 @@ def line_for(memory: StoredMemory, *, characters: int = 320) -> str:
         shown = f"{quoted(said, characters)}, from {_SOURCES[memory.trust]}{where}"
     stale = memory.provenance.get("stale")
     mark = f" (possibly out of date: {quoted(str(stale), REASON_CHARACTERS)})" if stale else ""
+    mark = (doubt(said, root) if root else "") or mark
     return f"- {memory.kind}, {memory.created_at:%Y-%m-%d}: {shown}{mark} [{memory.id}]"
 
 

@@ -220,7 +220,7 @@ class SessionWork:
         """The first request, and the last one unless the commits hold it.
 
         Whether the last one waits for an answer is said where nobody can have gone on since. Beside commits
-        a request is left out that shares no word with them or their files ("fix it"), or asks to commit.
+        a request that shares no word with them or their files ("fix it"), or that asks to commit goes.
         """
         (label, first), last = self._request(), str(self.record.get("last_request", ""))
         if commits:

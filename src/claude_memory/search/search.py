@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -85,10 +85,11 @@ def search(
     now: datetime,
     boost_files: Sequence[str] = (),
     boosts: Mapping[MemoryId, float] = NO_BOOSTS,
+    stale: Callable[[StoredMemory], str] = lambda _: "",
 ) -> list[Hit]:
     """The memories that answer best, best first; an empty list if nothing speaks for any.
 
-    Without a `min_relevance` the list ends where relevance falls to nothing.
+    Without a `min_relevance` the list ends where relevance falls to nothing. `stale` tells what is outdated.
     """
     if limit <= 0 or not query.strip():
         return []
@@ -109,7 +110,7 @@ def search(
             break
         if min_relevance is None and ceiling <= NOTHING and _pads(ranking, item, hits):
             break
-        hits.append(_hit(ranking, item, ceiling))
+        hits.append(_hit(ranking, item, ceiling, stale(item.memory)))
     return hits
 
 
@@ -237,7 +238,7 @@ def _once(judged: Sequence[Judged]) -> Iterator[Judged]:
         yield item
 
 
-def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
+def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
     memory, origin = item.memory, item.memory.provenance
     in_file = origin.get("source") == "file" and origin.get("file") and origin.get("line")
     return Hit(
@@ -255,7 +256,7 @@ def _hit(ranking: Ranking, item: Judged, relevant: float) -> Hit:
         superseded_by=memory.superseded_by,
         score=round(item.score, 6),
         place=f"{origin['file']}:{origin['line']}" if in_file else "",
-        stale=str(origin.get("stale") or ""),
+        stale=stale,
     )
 
 
