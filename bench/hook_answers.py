@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.embed import open_embedder
 from claude_memory.install.plugin import hook_arguments, hook_program, server_command
 from claude_memory.model import PassageId

@@ -459,8 +459,8 @@ def stored(home: Path) -> set[str]:
 def check(storm: Round) -> Iterator[str]:
     """What does not hold once the storm is over and everything had its turn."""
     from claude_memory import Memory
+    from claude_memory.capture.drain import Spool
     from claude_memory.capture.parse import event_id
-    from claude_memory.capture.spool import Spool
     from claude_memory.model import EventKind, MemoryFilter, SearchScope, Status
     from claude_memory.store.model import EventFilter
 

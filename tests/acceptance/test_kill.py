@@ -18,9 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.drain import drain
+from claude_memory.capture.drain import Spool, drain
 from claude_memory.capture.parse import event_id
-from claude_memory.capture.spool import Spool
 from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import EventId, EventKind, SearchScope
 from claude_memory.settings import Settings

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program, server_command
 
 ENDED_SECONDS = 5.0

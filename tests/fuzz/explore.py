@@ -56,7 +56,7 @@ def instrumented() -> AbstractContextManager[Any]:
 
 with instrumented():
     from claude_memory.capture.messages import Preparer
-    from claude_memory.capture.parse import Captured, Unreadable, parse
+    from claude_memory.capture.parse import Unreadable, parse
     from claude_memory.model import ProjectId
     from claude_memory.settings import Settings
     from claude_memory.transcripts import sources
@@ -84,9 +84,9 @@ class Find(AssertionError):
 
 def explore_parse(data: bytes) -> None:
     """One spooled file: an event, or unreadable with a reason that quotes nothing of it."""
-    captured = Captured(data[1:], EVENTS[data[0] % len(EVENTS)] if data else "Stop", "claude-code", AT)
+    name = EVENTS[data[0] % len(EVENTS)] if data else "Stop"
     try:
-        event = parse(captured, SETTINGS, lambda _: ProjectId("p"))
+        event = parse(data[1:], name, "claude-code", AT, SETTINGS, lambda _: ProjectId("p"))
     except Unreadable as fault:
         if len(str(fault)) > 200:
             raise Find(f"the reason is too long: {fault}") from None

@@ -21,7 +21,7 @@ from tests.integration.test_backup import rewritten
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
 from claude_memory.backup import restore as restoring
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.settings import KEYS

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.drain import Drained, drain
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Drained, Spool, drain
 from claude_memory.errors import MemoryFault
 from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import SearchScope

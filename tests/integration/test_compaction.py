@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.model import Kind, MemoryFilter, ProjectId, SearchScope, SessionId
 from claude_memory.store.sql.archive import Archive

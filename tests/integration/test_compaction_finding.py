@@ -21,7 +21,7 @@ from tests.integration.test_compaction import (
 )
 
 from claude_memory import Memory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.redact.erasure import Sentences
 from claude_memory.summaries import summary_book

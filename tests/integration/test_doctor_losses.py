@@ -13,7 +13,7 @@ from tests.backup_steps import create, restore
 
 from claude_memory import Memory, NewMemory
 from claude_memory import doctor as health
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 
 
 def levels(home: Path) -> dict[str, str]:

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from claude_memory.capture import spool
-from claude_memory.capture.drain import BATCH_EVENTS, Drained, drain
-from claude_memory.capture.spool import Spool, SpooledFile
+from claude_memory.capture import drain as drain_module
+from claude_memory.capture.drain import BATCH_EVENTS, Drained, Spool, SpooledFile, drain
 from claude_memory.errors import StoreBusy
 from claude_memory.model import Event, Kind, MemoryFilter, SearchScope
 from claude_memory.platform import logs
@@ -283,11 +282,10 @@ def test_what_names_no_session_is_found_as_well(home: Path, store: Store) -> Non
 def test_an_oversized_file_is_rejected_and_only_its_redacted_head_kept(
     home: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claude_memory.capture import drain as module
     from claude_memory.capture import parse
 
     monkeypatch.setattr(parse, "MAX_BYTES", 1 << 20)
-    monkeypatch.setattr(module, "KEPT_REJECTED", 1 << 16)
+    monkeypatch.setattr(drain_module, "KEPT_REJECTED", 1 << 16)
     head = (1 << 16) - 20  # the token lies across the cut
     path = Spool(home).put("Stop", b'{"a": "' + b"x" * (head - 7) + TOKEN.encode() + b"x" * (2 << 20))
     assert run(home, store).rejected == 1
@@ -343,13 +341,13 @@ def test_a_full_spool_is_looked_through_no_longer_than_the_budget(
     for number in range(3000):
         (Spool(home).new / f"1-17000000000{number:08}-7-ab-Stop-codex.json").touch()
     looked: list[str] = []
-    whole = spool._spooled
+    whole = drain_module._spooled
 
     def counted(entry: os.DirEntry[str]) -> SpooledFile | None:
         looked.append(entry.name)
         return whole(entry)
 
-    monkeypatch.setattr(spool, "_spooled", counted)
+    monkeypatch.setattr(drain_module, "_spooled", counted)
     done = run(home, store, budget_seconds=0)
     assert done.events + done.rejected == 1
     assert done.remaining == 1000  # not counted any further

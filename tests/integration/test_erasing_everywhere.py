@@ -22,7 +22,7 @@ from tests.backup_steps import create, restore
 from tests.integration.histories import ClaudeSession
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import Conflict
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
 from claude_memory.notes import blocks

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claude_memory.capture.drain import drain
+from claude_memory.capture.drain import Spool, drain
 from claude_memory.capture.parse import parse
-from claude_memory.capture.spool import Spool
 from claude_memory.capture.withhold import LONGEST_COMMAND, matches, withhold
 from claude_memory.settings import PROJECT_PATTERNS, Settings, of_project
 from claude_memory.store import open_store

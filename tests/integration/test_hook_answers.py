@@ -16,7 +16,7 @@ import pytest
 from tests.integration.test_compaction import Session, first_part
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.install.plugin import hook_arguments, hook_program
 from claude_memory.model import EventKind, SearchScope
 from claude_memory.store.model import EventFilter

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.hook import claude_memory_hook as hook
 
 PROGRAM = Path(hook.__file__)

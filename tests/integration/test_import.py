@@ -17,7 +17,7 @@ from tests.integration import histories
 from tests.integration.histories import ClaudeSession, ordinary, write_lines
 
 from claude_memory.capture import understanding
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.imports.importer import Imported, Progress, Request, Unread, import_history
 from claude_memory.imports.reading import NO_JSON, Task, batches

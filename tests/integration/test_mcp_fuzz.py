@@ -19,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tests.integration.mcp_talk import words_only
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.model import MemoryId
 from claude_memory.surfaces.mcp.server import Server
 

@@ -20,7 +20,7 @@ import pytest
 from tests.integration.mcp_talk import HELLO, environment, words_only
 
 from claude_memory import Memory, NewMemory, embed, opening
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.model import Status
 from claude_memory.platform import child

@@ -21,7 +21,7 @@ from tests.integration.mcp_talk import (
 )
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.graph.walk import MOST_SHARED
 from claude_memory.summaries.making import summarise
 from claude_memory.text.quotation import tokens

@@ -179,7 +179,7 @@ def test_events_in_the_spool_answer_questions_once_they_are_brought_in(
 ) -> None:
     import json
 
-    from claude_memory.capture.spool import Spool
+    from claude_memory.capture.drain import Spool
 
     event = {
         "session_id": "s9",
@@ -247,7 +247,7 @@ def test_why_explains_the_last_question_asked(memory: Memory) -> None:
 
 
 def test_questions_write_nothing(memory: Memory) -> None:
-    from claude_memory.capture.spool import Spool
+    from claude_memory.capture.drain import Spool
 
     [kept] = memory.remember_many([NewMemory(body="Rotate the keys on Fridays", kind="decision")])
     Spool(memory.home).put("UserPromptSubmit", b'{"prompt": "waits"}')

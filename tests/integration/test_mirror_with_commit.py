@@ -14,7 +14,7 @@ import pytest
 from claude_memory import Memory, NewMemory
 from claude_memory.backup import mirror
 from claude_memory.capture import drain as drain_module
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.store.base import Store
 
 

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from claude_memory import Memory, NewMemory, doctor
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.doctor import Check
 from claude_memory.errors import StoreBusy, StoreFault
 

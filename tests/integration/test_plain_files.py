@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
 from claude_memory.notes import journal, person_files

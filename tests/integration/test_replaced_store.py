@@ -14,7 +14,7 @@ import pytest
 from tests.backup_steps import create, restore
 
 from claude_memory import Memory, NewMemory
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import StoreBusy
 from claude_memory.model import MemoryId
 

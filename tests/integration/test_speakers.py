@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.integration.histories import ClaudeSession
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import MemoryFilter, SearchScope, Trust
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import MemoryFault
 from claude_memory.memory import Memory
 from claude_memory.notes import buffer

@@ -166,7 +166,6 @@ def loaded_by(statement: str) -> set[str]:
         "claude_memory.surfaces.cli",
         "claude_memory.surfaces.cli.app",
         "claude_memory.memory",
-        "claude_memory.capture.spool",
         "claude_memory.capture.drain",
         "claude_memory.search.search",
         "claude_memory.store.sqlite",

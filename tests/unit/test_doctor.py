@@ -17,7 +17,7 @@ import pytest
 
 from claude_memory import doctor
 from claude_memory.backup import mirror
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.doctor import Check, surroundings
 from claude_memory.doctor import contents as doctor_contents
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_memory.capture.parse import (
-    Captured,
     Unreadable,
     bound_document,
     bound_text,
@@ -27,8 +26,8 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def maybe(payload: dict[str, Any], name: str = "Stop", at: datetime = NOW, **settings: Any) -> Event | None:
-    captured = Captured(json.dumps(payload).encode(), name, "claude-code", at)
-    return parse(captured, Settings(**settings), lambda cwd: ProjectId(f"project of {cwd}"))
+    raw, project = json.dumps(payload).encode(), lambda cwd: ProjectId(f"project of {cwd}")
+    return parse(raw, name, "claude-code", at, Settings(**settings), project)
 
 
 def event(payload: dict[str, Any], name: str = "Stop", at: datetime = NOW, **settings: Any) -> Event:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.capture.parse import Captured, parse
+from claude_memory.capture.parse import parse
 from claude_memory.model import Event, EventKind, ProjectId
 from claude_memory.settings import Settings
 
@@ -16,8 +16,8 @@ NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
 def event(registered: str, agent: str, **payload: Any) -> Event:
-    captured = Captured(json.dumps(payload).encode(), registered, agent, NOW)
-    found = parse(captured, Settings(), lambda cwd: ProjectId(f"project of {cwd}"))
+    raw, project = json.dumps(payload).encode(), lambda cwd: ProjectId(f"project of {cwd}")
+    found = parse(raw, registered, agent, NOW, Settings(), project)
     assert found is not None
     return found
 

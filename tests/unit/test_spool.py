@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.capture.spool import Spool, SpooledFile
+from claude_memory.capture.drain import Spool, SpooledFile
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

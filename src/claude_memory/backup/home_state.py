@@ -32,7 +32,7 @@ from claude_memory.backup.manifest import (
     is_program,
     unfit,
 )
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.errors import Conflict
 from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, private_folder, write_atomically
 from claude_memory.platform.leftovers import temporary_folder

@@ -1,35 +1,39 @@
-"""Move what hooks captured into the store: whoever comes by does it, and nobody waits for it.
+"""The spool, and moving what hooks captured into the store: whoever comes by does it, nobody waits for it.
 
 Commit, then unlink: a crash in between ingests a file twice, and its derived event id keeps it one
-event. Writes text only; vectors are backfilled elsewhere.
+event. Writes text only; vectors are backfilled elsewhere. Files of a newer format are left for the newer
+program that can read them.
 """
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import functools
 import operator
 import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.capture.messages import messages_of
-from claude_memory.capture.parse import MAX_BYTES, Captured, Unreadable, parse
-from claude_memory.capture.spool import Spool, SpooledFile
+from claude_memory.capture.parse import MAX_BYTES, Unreadable, parse
 from claude_memory.errors import StoreBusy
+from claude_memory.hook import claude_memory_hook as hook
 from claude_memory.model import Event, EventId, ProjectId
-from claude_memory.platform import logs, project
+from claude_memory.platform import files, locks, logs, project
 from claude_memory.platform.git import current_branch
 from claude_memory.redact import redact
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.text.times import deadline
 
+STALE_SECONDS = 3600  # a hook that has not finished within the hour is dead
 BATCH_EVENTS = 500
 JUST_NOW = timedelta(minutes=10)  # a branch is seldom left sooner than its work is drained
 REMAINING_COUNTED = 1000  # what is left is counted no further: that it is much is all one needs to know
@@ -39,6 +43,148 @@ UNDERSTAND_FROM_SECONDS = 0.5  # loading the rules takes a tenth of a second, wh
 CUT_MARGIN = 8 << 10  # dropped at a cut: longer than any secret the cut could have halved
 
 _ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+_NAME = re.compile(r"1-(\d{1,19})-(?P<process>\d{1,10})-[0-9a-f]{1,32}-(\w{1,40})-(\w{1,40})\.json", re.ASCII)
+_VERSION = re.compile(r"(\d{1,9})-")
+_REASON = ".reason"
+_LOOK_EVERY = 256  # files between two looks at the clock
+
+
+class SpooledFile(NamedTuple):
+    """One file in `new/`. `ours` is false for a name that no hook of ours made."""
+
+    path: Path
+    event: str
+    agent: str
+    moment: datetime
+    ours: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolDepth:
+    """What waits. `newer` counts files of a later format, which are waiting for a later program."""
+
+    count: int
+    size_bytes: int
+    oldest: datetime | None
+    rejected: int
+    newer: int = 0
+
+
+class Spool:
+    """The three folders under `<home>/spool`."""
+
+    def __init__(self, home: Path) -> None:
+        """Nothing is created until something is written."""
+        self.home = home
+        self.folder = home / "spool"
+        self.temporary = self.folder / "tmp"
+        self.new = self.folder / "new"
+        self.rejected = self.folder / "rejected"
+
+    def put(self, event: str, raw: bytes, agent: str = hook.DEFAULT_AGENT) -> Path:
+        """Spool an event exactly as the hook program does."""
+        return Path(hook.spool(str(self.home), event, agent, [raw]))
+
+    def lock(self) -> contextlib.AbstractContextManager[bool]:
+        """The right to drain, taken without waiting."""
+        files.private_folder(self.folder)
+        return locks.try_lock(self.folder / ".lock")
+
+    def pending(self, out_of_time: Callable[[], bool] = lambda: False) -> list[SpooledFile]:
+        """What can be ingested now, oldest first; files with foreign names among it.
+
+        Looking through a hundred thousand takes a while: when time is up, what was seen so far.
+        """
+        waiting = []
+        for place, entry in enumerate(_entries(self.new), 1):
+            file = _spooled(entry)
+            waiting += [file] if file is not None else []
+            if place % _LOOK_EVERY == 0 and out_of_time():
+                break
+        return sorted(waiting, key=lambda file: (file.moment, file.path.name))
+
+    def count(self, most: int) -> int:
+        """How many wait, counted up to `most`."""
+        return sum(1 for _ in islice((entry for entry in _entries(self.new) if _spooled(entry)), most))
+
+    def depth(self) -> SpoolDepth:
+        """Count and size of what waits; tolerant of a drain that runs meanwhile."""
+        count = size = newer = 0
+        oldest: datetime | None = None
+        for entry in _entries(self.new):
+            found = _spooled(entry)
+            if found is None:
+                newer += _is_newer(entry.name)
+                continue
+            with contextlib.suppress(OSError):
+                size += entry.stat(follow_symlinks=False).st_size
+                count += 1
+                oldest = found.moment if oldest is None else min(oldest, found.moment)
+        rejected = sum(not entry.name.endswith((_REASON, ".tmp")) for entry in _entries(self.rejected))
+        return SpoolDepth(count, size, oldest, rejected, newer)
+
+    def reject(self, file: SpooledFile, reason: str, *, kept: bytes = b"") -> None:
+        """Take a file out of the way, with its reason beside it. `kept` must be redacted already."""
+        files.private_folder(self.rejected)
+        # A foreign name may itself say something private, or be too long for a suffix.
+        foreign = f"foreign-{file.moment:%Y%m%dT%H%M%S%f}-{os.urandom(3).hex()}"
+        name = file.path.name if file.ours else foreign
+        files.write_atomically(self.rejected / (name + _REASON), reason.encode("utf-8", "replace") + b"\n")
+        files.write_atomically(self.rejected / name, kept)
+        file.path.unlink(missing_ok=True)  # Last: a crash before this rejects it again, and loses nothing.
+
+    def remove(self, done: Iterable[SpooledFile]) -> None:
+        """Unlink what is stored. One that cannot go stays, and is recognised by its event id."""
+        for file in done:
+            with contextlib.suppress(OSError):
+                file.path.unlink()
+
+    def sweep(self, now: datetime) -> list[int]:
+        """Remove what dead hooks left half written, never acknowledged; returns the sizes."""
+        swept = []
+        for entry in _entries(self.temporary):
+            with contextlib.suppress(OSError):
+                state = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(state.st_mode) or now.timestamp() - state.st_mtime <= STALE_SECONDS:
+                    continue
+                named = _NAME.fullmatch(entry.name)
+                # The hook may still live: a clock that jumped makes every file look old.
+                if named is None or not locks.is_alive(int(named["process"])):
+                    Path(entry.path).unlink()
+                    swept.append(state.st_size)
+        return swept
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return
+
+
+def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
+    match = _NAME.fullmatch(entry.name)
+    if match:
+        moment = datetime.fromtimestamp(int(match[1]) / 1e9, UTC)
+        # Names hold no hyphen, agents' names hold no underscore: claude-code travels as claude_code.
+        return SpooledFile(Path(entry.path), match[3], match[4].replace("_", "-"), moment)
+    if _is_newer(entry.name) or entry.is_dir(follow_symlinks=False):
+        return None
+    try:
+        changed = entry.stat(follow_symlinks=False).st_mtime
+    except OSError:
+        return None
+    moment = datetime.fromtimestamp(changed, UTC)
+    return SpooledFile(Path(entry.path), "unknown", "unknown", moment, ours=False)
+
+
+def _is_newer(name: str) -> bool:
+    version = _VERSION.match(name)
+    return version is not None and int(version[1]) > hook.FORMAT_VERSION
+
+
+# --- the drain
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +246,8 @@ class _Drain:
             logs.logger("drain").warning("removed an unfinished capture of %d bytes from the spool", size)
         late = False
         while not late and (waiting := self.waiting()):
-            files = iter(waiting)
-            while not late and self.batch(files):
+            left = iter(waiting)
+            while not late and self.batch(left):
                 late = self.out_of_time()
         self.understand()
 
@@ -109,18 +255,17 @@ class _Drain:
         """What is left to try; a file that could not be moved away is tried once."""
         return [file for file in self.spool.pending(self.looked_enough) if file.path.name not in self.seen]
 
-    def batch(self, files: Iterator[SpooledFile]) -> bool:
+    def batch(self, waiting: Iterator[SpooledFile]) -> bool:
         """Ingest one transaction's worth; false when there was nothing left."""
         finished: list[SpooledFile] = []
         events: list[Event] = []
         tried = size = 0
-        for file in files:
+        for file in waiting:
             tried += 1
             self.seen.add(file.path.name)
-            raw = self.raw(file)
-            if raw is not None and self.event(file, raw, events):
+            if (read := self.event(file, events)) is not None:
                 finished.append(file)
-                size += len(raw)
+                size += read
             if tried >= BATCH_EVENTS or size >= BATCH_BYTES or self.out_of_time():
                 break
         if events:
@@ -128,31 +273,26 @@ class _Drain:
         self.spool.remove(finished)  # Only now: what is not committed must still be in the spool.
         return tried > 0
 
-    def raw(self, file: SpooledFile) -> bytes | None:
-        """The file's bytes, one more than can be read at most; None if it cannot be had."""
+    def event(self, file: SpooledFile, events: list[Event]) -> int | None:
+        """Parse into `events`: how many bytes were read; None when the file was rejected or is gone."""
+        raw = b""
         try:
-            return _read_bytes(file.path)
-        except FileNotFoundError:
-            return None  # another drainer was faster
-        except OSError as fault:
-            self.reject(file, f"cannot be read: {fault.strerror}", b"")
-            return None
-
-    def event(self, file: SpooledFile, raw: bytes, events: list[Event]) -> bool:
-        """Parse into `events`; false when the file was rejected."""
-        try:
+            raw = _read_bytes(file.path)
             if not file.ours:
                 raise Unreadable("not a name that a hook gives")
-            captured = Captured(raw, file.event, file.agent, file.moment)
-            found = parse(captured, self.settings, self.project_of, self.exclude_of)
+            found = parse(
+                raw, file.event, file.agent, file.moment, self.settings, self.project_of, self.exclude_of
+            )
+        except FileNotFoundError:
+            return None  # another drainer was faster
         except Unreadable as fault:
             self.reject(file, str(fault), raw)
-            return False
+            return None
         if found is None:
             self.counts["ignored"] += 1
         else:
             events.append(found)
-        return True
+        return len(raw)
 
     def reject(self, file: SpooledFile, reason: str, raw: bytes) -> None:
         log = logs.logger("drain")
@@ -193,13 +333,19 @@ class _Drain:
 
 
 def _read_bytes(path: Path) -> bytes:
+    """The file's bytes, one more than can be read at most."""
     # A link in the spool could make us swallow any file of its owner, and a pipe would let us wait for ever.
     flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-    descriptor = os.open(path, functools.reduce(operator.or_, flags, os.O_RDONLY))
-    with os.fdopen(descriptor, "rb") as handle:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "no regular file")
-        return handle.read(MAX_BYTES + 1)
+    try:
+        descriptor = os.open(path, functools.reduce(operator.or_, flags, os.O_RDONLY))
+        with os.fdopen(descriptor, "rb") as handle:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Unreadable("cannot be read: no regular file")
+            return handle.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise Unreadable(f"cannot be read: {fault.strerror}") from None
 
 
 def _harmless(raw: bytes) -> bytes:

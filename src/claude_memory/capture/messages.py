@@ -123,22 +123,18 @@ class Preparer:
         if not name:
             return None
         session = turn.parent or turn.session
+        prompt = turn.prompt or (turn.anchors[0] if turn.role is Role.NOTE else "")  # two in one minute
         payload: dict[str, Any] = {"hook_event_name": name, "cwd": turn.cwd, **more, "session_id": session}
-        if turn.prompt or turn.role is Role.NOTE:
-            payload["prompt_id"] = turn.prompt or turn.anchors[0]  # two may be compacted in one minute
-        if turn.call:
-            payload["tool_use_id"] = turn.call
-        if turn.subagent:
-            payload["agent_id"] = turn.subagent
+        ids = {"prompt_id": prompt, "tool_use_id": turn.call, "agent_id": turn.subagent}
+        payload |= {key: id_ for key, id_ in ids.items() if id_}
         if turn.interrupted:
             payload["is_interrupt"] = True
-        key = _TEXT_KEYS.get(name)
-        if key:
-            payload[key] = whole
         kind = event_kind(name)
-        id_ = identity(kind, payload, turn.at)
-        if key:
+        if key := _TEXT_KEYS.get(name):
+            id_ = identity(kind, {**payload, key: whole}, turn.at)
             payload[key] = bound_text(whole, self._most)
+        else:
+            id_ = identity(kind, payload, turn.at)
         if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
             # A record tells more than a hook's payload; after the id, which both must share.
             payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
@@ -186,6 +182,11 @@ def _clean_input(given: Any) -> dict[str, Any]:
 
 # --- what a hook reported
 
+_OWN_NAMES = {  # an agent's own id of a message: what it is called, and where a hook reports it
+    Role.USER: ("prompt", "prompt_id"),
+    Role.CALL: ("call", "tool_use_id"),
+    Role.RESULT: ("result", "tool_use_id"),
+}
 _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")
 
 
@@ -199,7 +200,7 @@ def _messages(event: Event) -> Iterator[NewMessage]:
     payload = event.payload
     if event.kind is EventKind.PROMPT:
         said = of_hook({**payload, "hook_event_name": "UserPromptSubmit"})
-        yield _reported(event, Role.USER, said.words, said, "prompt", "prompt_id")
+        yield _reported(event, Role.USER, said.words, said)
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
         text = text_of(payload, "last_assistant_message")
         yield _reported(event, Role.ASSISTANT, text, Verdict(Speaker.AGENT, Manner.CLOSING, text))
@@ -209,33 +210,25 @@ def _messages(event: Event) -> Iterator[NewMessage]:
     elif event.kind in (EventKind.TOOL_USE, EventKind.TOOL_FAILURE):
         given = payload.get("tool_input")
         call = bound_text(rendered(given if isinstance(given, Mapping) else {}), CALL_CHARACTERS)
-        said = Verdict(Speaker.AGENT, Manner.CALL, call)
-        yield _reported(event, Role.CALL, call or " ", said, "call", "tool_use_id", is_event=False)
+        yield _reported(event, Role.CALL, call or " ", Verdict(Speaker.AGENT, Manner.CALL, call))
         failed = event.kind is EventKind.TOOL_FAILURE
         text = text_of(payload, "error") if failed else _response_text(payload.get("tool_response"))
         said = of_result(text_of(payload, "tool_name"), text, {**payload, "is_error": failed})
         text = bound_text(said.words or text or "(no output)", RESULT_CHARACTERS)
-        yield _reported(event, Role.RESULT, text, said, "result", "tool_use_id", is_event=failed)
+        yield _reported(event, Role.RESULT, text, said)
 
 
-def _reported(
-    event: Event,
-    role: Role,
-    text: str,
-    said: Verdict,
-    name: str = "",
-    key: str = "",
-    *,
-    is_event: bool = True,
-) -> NewMessage:
-    """One message of an event; `name` and `key` tell the agent's own id of it."""
+def _reported(event: Event, role: Role, text: str, said: Verdict) -> NewMessage:
     payload = event.payload
     # What names no session is one conversation a day and project.
     session = str(event.session or f"unnamed-{event.project}-{event.timestamp:%Y-%m-%d}")
-    sub_agent, id_ = text_of(payload, "agent_id"), text_of(payload, key)
+    sub_agent = text_of(payload, "agent_id")
+    name, key = _OWN_NAMES.get(role, ("", ""))
     # Without an id of the agent's own, the event is what the message is known by.
-    anchor = f"{name}:{id_}" if id_ else f"event:{event.id}:{role}"
+    anchor = f"{name}:{id_}" if (id_ := text_of(payload, key)) else f"event:{event.id}:{role}"
     of_tool = role in (Role.CALL, Role.RESULT)
+    failed = role is Role.RESULT and event.kind is EventKind.TOOL_FAILURE
+    is_event = failed or not of_tool  # a tool use that went well is a message like any other
     return _message(
         event.agent,
         f"agent-{sub_agent}" if sub_agent else session,
@@ -248,7 +241,7 @@ def _reported(
         cwd=event.cwd,
         tool=text_of(payload, "tool_name")[:_ID_CHARACTERS] if of_tool else "",
         call=text_of(payload, "tool_use_id")[:_ID_CHARACTERS] if of_tool else "",
-        failed=role is Role.RESULT and event.kind is EventKind.TOOL_FAILURE,
+        failed=failed,
         parent=session[:_ID_CHARACTERS] if sub_agent else "",
         event=event if is_event else None,
     )

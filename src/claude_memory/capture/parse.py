@@ -13,7 +13,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -67,45 +66,39 @@ class Unreadable(ValueError):
     """The bytes are no event; the message says why without quoting them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """What came out of one spooled file: bytes, and what its name says."""
-
-    raw: bytes
-    event: str
-    agent: str
-    moment: datetime
-
-
 def parse(
-    captured: Captured,
+    raw: bytes,
+    name: str,
+    agent: str,
+    moment: datetime,
     settings: Settings,
     project_of: Callable[[str], ProjectId],
     exclude_of: Callable[[str], Sequence[str]] = lambda _: (),
 ) -> Event | None:
     """The event, or None for what an agent reports of its own internals.
 
+    `name`, `agent` and `moment` are what the name of the spooled file says.
     `exclude_of` gives what the project of a folder excludes beside the person's own settings.
     """
-    heard = read(captured.raw)
+    heard = read(raw)
     payload = familiar(heard)
-    kind = event_kind(text_of(payload, "hook_event_name") or captured.event)
-    if kind is EventKind.OTHER and captured.agent != DEFAULT_AGENT:
-        kind = event_kind(captured.event)  # another agent's name; the registration says which of ours it is
+    kind = event_kind(text_of(payload, "hook_event_name") or name)
+    if kind is EventKind.OTHER and agent != DEFAULT_AGENT:
+        kind = event_kind(name)  # another agent's name; the registration says which of ours it is
     if kind is EventKind.SUBAGENT_RESULT and payload.get("agent_type") == "":
         return None  # a compaction's own workers; their transcript does not exist
     cwd = text_of(payload, "cwd")
     payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
-    id_ = identity(kind, payload, captured.moment)
+    id_ = identity(kind, payload, moment)
     bounded = bound_document(payload, settings.event_max_kb * 1024)
     return Event(
         id=id_,
         kind=kind,
-        agent=speaker(heard, captured.agent),
+        agent=speaker(heard, agent),
         session=SessionId(session) if (session := text_of(payload, "session_id")) else None,
         project=project_of(cwd),
         cwd=cwd,
-        timestamp=captured.moment,
+        timestamp=moment,
         payload=bounded,
     )
 

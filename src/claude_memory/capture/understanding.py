@@ -5,7 +5,7 @@ Which conversations wait is state in the archive. Reads and writes the store; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from claude_memory.capture.messages import messages_of
@@ -95,7 +95,9 @@ def understand(store: Store, conversation: Conversation) -> int:
     kept = [_understood(conversation, exchange) for exchange in found]
     made: list[StoredMemory] = []
     if record is not None and not conversation.parent:
-        made = [_session_memory(conversation, record), *_settled(store, conversation, every, found, messages)]
+        texts, files = (record.title, sessions.session_text(record)), (path for path, _ in record.files)
+        whole = _memory(conversation, "session", conversation.session, texts, record, files)
+        made = [whole, *_settled(store, conversation, every, found, messages)]
     return store.archive.understood(
         conversation.number,
         conversation.messages,
@@ -116,19 +118,17 @@ def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchang
     ]
     if known and conversation.understood:
         since, last = known[-1]
-        messages = _with_speakers(archive.messages(conversation.number, first=since))
+        messages = list(map(_heard, archive.messages(conversation.number, first=since)))
         late = any(m.at < last.began for m in messages if m.ordinal > conversation.understood)
         if not late:
             return [exchange for first, exchange in known if first < since], messages, since
-    return [], _with_speakers(archive.messages(conversation.number)), 1
-
-
-def _with_speakers(messages: Sequence[Message]) -> list[Message]:
-    """Messages that an earlier release kept do not say who spoke: the text has to tell."""
-    return [message if message.speaker else _heard(message) for message in messages]
+    return [], list(map(_heard, archive.messages(conversation.number))), 1
 
 
 def _heard(message: Message) -> Message:
+    """Messages that an earlier release kept do not say who spoke: the text has to tell."""
+    if message.speaker:
+        return message
     if message.role == Role.USER:
         speaker, manner, _ = of_prompt(message.text)
     elif message.role == Role.RESULT:
@@ -142,17 +142,10 @@ def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
     refused = (spoken.file for spoken in exchange.asked if spoken.file)
     named = (*(path for path, _ in exchange.files_edited), *refused, *exchange.files_read)
     texts = (titles.title(exchange), titles.search_text(exchange))
-    memory = _memory(conversation, "exchange", exchange.key, texts, exchange, list(dict.fromkeys(named)))
+    memory = _memory(conversation, "exchange", exchange.key, texts, exchange, dict.fromkeys(named))
     places = {"messages": [exchange.first, exchange.last]}
     memory = replace(memory, kind=Kind.OBSERVATION, provenance={**memory.provenance, **places})
     return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
-
-
-def _session_memory(conversation: Conversation, record: SessionRecord) -> StoredMemory:
-    texts = (record.title, sessions.session_text(record))
-    return _memory(
-        conversation, "session", conversation.session, texts, record, [path for path, _ in record.files]
-    )
 
 
 def _memory(
@@ -161,7 +154,7 @@ def _memory(
     key: str,
     texts: tuple[str, str],
     lasted: Exchange | SessionRecord,
-    files: Sequence[str],
+    files: Iterable[str],
 ) -> StoredMemory:
     """An exchange or a record holds an agent's words as well as a person's, so it is the agent's."""
     return StoredMemory(
@@ -171,7 +164,7 @@ def _memory(
         *texts,
         lasted.began,
         lasted.ended,
-        _trust(conversation),
+        Trust.IMPORTED if conversation.imported else Trust.AGENT,
         session=SessionId(conversation.parent or conversation.session),
         files=tuple(files)[:MAX_FILES],
         provenance={"source": source, "agent": conversation.agent, "conversation": conversation.session},
@@ -200,16 +193,16 @@ def _settled(
 
 def _statement_memory(conversation: Conversation, statement: statements.Statement) -> StoredMemory:
     """A person's own words are the person's, unless the history came from elsewhere."""
-    trust = Trust.USER if statement.by_person and not conversation.imported else _trust(conversation)
+    spoken_by = Trust.USER if statement.by_person else Trust.AGENT
     return StoredMemory(
-        id=memory_id(f"statement:{conversation.project}:{statement.key}"),
-        project=conversation.project,
-        kind=statement.kind,
-        title=statement.title,
-        body=statement.body,
-        created_at=statement.at,
-        updated_at=statement.at,
-        trust=trust,
+        memory_id(f"statement:{conversation.project}:{statement.key}"),
+        conversation.project,
+        statement.kind,
+        statement.title,
+        statement.body,
+        statement.at,
+        statement.at,
+        Trust.IMPORTED if conversation.imported else spoken_by,
         status=Status.ACTIVE if statement.settled else Status.PROPOSED,
         session=conversation.session,
         files=statement.files,
@@ -228,20 +221,14 @@ def _with_places(memory: StoredMemory, known: StoredMemory | None) -> StoredMemo
     before = [place for place in known.provenance.get("places", ()) if isinstance(place, dict)]
     here = memory.provenance["places"][0]
     others = [place for place in before if place.get("conversation") != here["conversation"]]
-    places = [*others, here]
     again = memory.trust is Trust.USER and bool(others)
-    status = Status.ACTIVE if again or memory.status is Status.ACTIVE else known.status
     first = known if others else memory
     return replace(
         first,
-        status=status,
+        status=Status.ACTIVE if again or memory.status is Status.ACTIVE else known.status,
         updated_at=max(known.updated_at, memory.updated_at),
-        provenance={**first.provenance, "places": places[-MAX_PLACES:]},
+        provenance={**first.provenance, "places": [*others, here][-MAX_PLACES:]},
     )
-
-
-def _trust(conversation: Conversation) -> Trust:
-    return Trust.IMPORTED if conversation.imported else Trust.AGENT
 
 
 def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
@@ -255,7 +242,11 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
         for other in store.memories.find(
             SearchScope((memory.project,)), replace(_ALL, session=memory.session)
         ):
-            meet = any(_meet(one, two) for one in places for two in places_of(other))
+            meet = any(
+                one[0] == two[0] and one[1] <= two[2] and two[1] <= one[2]
+                for one in places
+                for two in places_of(other)
+            )
             if meet and other.kind is not Kind.SUMMARY and other.id not in known:
                 found[other.id] = other
     return list(found.values())
@@ -265,7 +256,3 @@ def records_with(store: Store, ids: Sequence[MemoryId]) -> list[MemoryId]:
     """The records of the sessions that these were understood from: they tell of them, and are made anew."""
     found = store.memories.find(SearchScope(None), _ALL, ids=ids)
     return [memory_id(f"session:{session}") for memory in found for session, _, _ in places_of(memory)]
-
-
-def _meet(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]

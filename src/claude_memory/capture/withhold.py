@@ -48,8 +48,9 @@ _PUBLIC_NAME = re.compile("|".join(map(fnmatch.translate, _PUBLIC)))
 
 # Every tool names its arguments in its own way: `file_path`, `target_file`, `absolutePath`, `paths`, `uri`.
 _PATH_KEY = re.compile(r"(?i)path|file|uri|url|target|source|^src$|^dest|location|^document$|^args$|^argv$")
-_PATH_KEYS = frozenset({"file_path", "filePath", "path", "notebook_path", "filename", "file", "uri"})
-_NAME_KEYS = _PATH_KEYS | {"description", "pattern", "glob", "offset", "limit"}
+_NAME_KEYS = frozenset(
+    "file_path filePath path notebook_path filename file uri description pattern glob offset limit".split()
+)
 _PATH_CHARACTERS = 1_000  # a longer text under such a name is no path
 _DEEPEST = 4
 _IDENTIFYING = frozenset(
@@ -72,18 +73,14 @@ def withhold(payload: Mapping[str, Any], exclude: Sequence[str] = ()) -> dict[st
     """The payload without the content of private or excluded files."""
     cwd = payload.get("cwd")
     if isinstance(cwd, str) and matches(cwd, exclude):
-        return {key: value for key, value in payload.items() if key in _IDENTIFYING}
-    kept = _walk(payload, exclude)
-    return kept if isinstance(kept, dict) else {}
-
-
-def is_private(name: str, exclude: Sequence[str] = ()) -> bool:
-    """Whether a file of this name is captured by name only."""
-    return _is_private(name, tuple(exclude))
+        return _identified(payload)
+    kept: dict[str, Any] = _walk(payload, tuple(exclude))
+    return kept
 
 
 @lru_cache(maxsize=8192)
-def _is_private(name: str, exclude: tuple[str, ...]) -> bool:
+def is_private(name: str, exclude: tuple[str, ...] = ()) -> bool:
+    """Whether a file of this name is captured by name only."""
     path = name.replace("\\", "/").rstrip("/")
     base = path.rsplit("/", 1)[-1].lower()
     if matches(path, exclude):
@@ -113,7 +110,7 @@ def _reaches(path: str) -> bool:
     )
 
 
-def _walk(value: Any, exclude: Sequence[str]) -> Any:
+def _walk(value: Any, exclude: tuple[str, ...]) -> Any:
     if isinstance(value, list):
         return [_walk(item, exclude) for item in value]
     if not isinstance(value, Mapping):
@@ -123,17 +120,17 @@ def _walk(value: Any, exclude: Sequence[str]) -> Any:
     return {key: _walk(item, exclude) for key, item in value.items()}
 
 
-def _tool(call: Mapping[str, Any], exclude: Sequence[str]) -> dict[str, Any]:
+def _tool(call: Mapping[str, Any], exclude: tuple[str, ...]) -> dict[str, Any]:
     given = call["tool_input"] if isinstance(call["tool_input"], Mapping) else {}
     if _touches_private(given, exclude):
-        kept = {key: value for key, value in call.items() if key in _IDENTIFYING}
-        return {**kept, "tool_input": _names(given), "withheld": True}
-    if _is_own(call, given):
+        return {**_identified(call), "tool_input": _names(given), "withheld": True}
+    is_own = _OWN_TOOL.match(str(call.get("tool_name", "")))
+    if is_own or any(_OWN_COMMAND.search(str(given.get(key, ""))) for key in _COMMAND_KEYS):
         return {key: value for key, value in call.items() if key != "tool_response"} | {"withheld": True}
     return dict(call)
 
 
-def _touches_private(given: Mapping[str, Any], exclude: Sequence[str]) -> bool:
+def _touches_private(given: Mapping[str, Any], exclude: tuple[str, ...]) -> bool:
     if any(is_private(path, exclude) for path in _paths(given, 0)):
         return True
     commands = list(_commands(given))
@@ -192,21 +189,21 @@ def _spelled(word: str) -> Iterator[str]:
 
 
 def _names(given: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in given.items() if key in _NAME_KEYS}
+    kept = {
+        key: value
+        for key, value in given.items()
+        if key in _NAME_KEYS
+        or (isinstance(value, str) and len(value) <= _PATH_CHARACTERS and _PATH_KEY.search(str(key)))
+    }
     for key in _COMMAND_KEYS:
         if isinstance(command := given.get(key), str):
             # A command that writes may carry the content itself.
             kept[key] = WITHHELD if _WRITES.search(command) else command
-    for key, value in given.items():  # other tools' names for a path
-        if isinstance(value, str) and len(value) <= _PATH_CHARACTERS and _PATH_KEY.search(str(key)):
-            kept.setdefault(key, value)
     return kept
 
 
-def _is_own(call: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    if _OWN_TOOL.match(str(call.get("tool_name", ""))):
-        return True
-    return any(_OWN_COMMAND.search(str(given.get(key, ""))) for key in _COMMAND_KEYS)
+def _identified(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in call.items() if key in _IDENTIFYING}
 
 
 # --- patterns of names that are excluded: globs, run by an engine that is linear in any text

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from claude_memory.backup import mirror
-from claude_memory.capture.spool import Spool
+from claude_memory.capture.drain import Spool
 from claude_memory.doctor import Check
 from claude_memory.embed import open_embedder
 from claude_memory.errors import ConfigFault, EmbedderUnavailable, MemoryFault, SchemaTooNew, StoreCorrupt
