@@ -266,6 +266,7 @@ def test_old_sessions_are_cleaned_into_an_archive(cli: Any) -> None:
     assert unasked.code == 1
     assert "1 session would be archived: repeat it with --yes" in unasked.err
     done = cli.ok("cleanup", "--days", "0", "--yes", "--json").json
+    assert done["lock_files"] >= 1
     assert done["sessions"] == ["old"]
     assert Path(done["archives"][0]).is_file()
     assert [found["session_id"] for found in cli.ok("session", "list", "--json").json] == ["new"]

@@ -396,7 +396,7 @@ def test_a_line_that_a_person_changed_is_theirs(home: Path, project: Path, memor
     assert line["summary"] == "The s1 client retries payments with patience"
 
 
-def test_a_check_whose_cure_took_another_request_is_a_lesson(
+def test_a_check_that_still_fails_is_a_lesson_until_it_goes_through(
     home: Path, project: Path, memory: Memory
 ) -> None:
     put(home, project, "UserPromptSubmit", prompt_id="p", prompt="Make the importer read dates of the vendor")
@@ -404,13 +404,11 @@ def test_a_check_whose_cure_took_another_request_is_a_lesson(
     put(home, project, "PostToolUse", tool_use_id="e", tool_name="Edit", tool_input=edit)
     tests = {"tool_name": "Bash", "tool_input": {"command": "pytest tests/importer"}}
     put(home, project, "PostToolUseFailure", tool_use_id="f", **tests, error="ValueError: no such format")
-    said = "See [importer.py](src/importer.py:12): the vendor's date format is still unknown."
+    said = "The vendor's date format is still unknown."
     put(home, project, "Stop", prompt_id="p", last_assistant_message=said)
     memory.drain()
     lessons = memory.notes.files.lessons
-    assert not lessons.exists()
-    [line] = lines_of(home)
-    assert line["summary"].startswith("See importer.py: the vendor's"), "a link is what it says"
+    assert "failed with “ValueError: no such format”" in lessons.read_text("utf-8")
     put(home, project, "UserPromptSubmit", prompt_id="q", prompt="The vendor writes ISO dates, try that")
     put(home, project, "PostToolUse", tool_use_id="e2", tool_name="Edit", tool_input=edit)
     put(home, project, "PostToolUse", tool_use_id="g", **tests, tool_response={"stdout": "1 passed"})
@@ -418,7 +416,25 @@ def test_a_check_whose_cure_took_another_request_is_a_lesson(
     put(home, project, "Stop", prompt_id="q", last_assistant_message=said)
     memory.drain()
     text = lessons.read_text("utf-8")
+    assert "not solved yet" not in text
     assert "failed with “ValueError: no such format”; it worked after a change to importer.py" in text
+
+
+@pytest.mark.parametrize("error", ["--- FAIL: TestImport (0.12s)", "FAIL"])
+def test_a_check_that_still_fails_is_told_even_if_its_report_says_little(
+    home: Path, project: Path, memory: Memory, error: str
+) -> None:
+    put(home, project, "UserPromptSubmit", prompt_id="p", prompt="Make the importer read dates of the vendor")
+    edit = {"file_path": str(project / "importer.go")}
+    put(home, project, "PostToolUse", tool_use_id="e", tool_name="Edit", tool_input=edit)
+    run = {"tool_name": "Bash", "tool_input": {"command": "go test ./importer"}}
+    put(home, project, "PostToolUseFailure", tool_use_id="f", **run, error=error)
+    said = "See [importer.go](src/importer.go:12): the vendor's date format is still unknown."
+    put(home, project, "Stop", prompt_id="p", last_assistant_message=said)
+    memory.drain()
+    assert f"`go test ./importer` failed with “{error}”" in memory.notes.files.lessons.read_text("utf-8")
+    [line] = lines_of(home)
+    assert line["summary"].startswith("See importer.go: the vendor's"), "a link is what it says"
 
 
 def test_a_session_that_said_nothing_gets_no_line(home: Path, project: Path, memory: Memory) -> None:

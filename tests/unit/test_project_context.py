@@ -33,6 +33,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("uv run ruff check .",),
                 "run": ("uv run uvicorn main:app",),
             },
+            "entry_points": ("shop (shop.cli:main)", "src/shop/__main__.py"),
             "ci": ("GitHub Actions",),
         },
     ),
@@ -53,6 +54,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "build": ("poetry build",),
                 "run": ("poetry run python manage.py runserver",),
             },
+            "entry_points": ("manage.py",),
             "ci": ("GitLab CI",),
         },
     ),
@@ -67,6 +69,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Flask",),
             "package_managers": ("pip",),
             "commands": {"test": ("make test", "pytest"), "run": ("flask run",)},
+            "entry_points": ("app.py",),
         },
     ),
     "next.js": (
@@ -84,6 +87,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("React", "Next.js", "Vitest"),
             "package_managers": ("npm",),
             "commands": {"build": ("npm run build",), "lint": ("npm run lint",), "run": ("npm run dev",)},
+            "entry_points": ("app/page.tsx",),
             "packages": (),
         },
     ),
@@ -102,6 +106,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Turborepo", "Vue"),
             "package_managers": ("pnpm",),
             "commands": {"test": ("pnpm test",)},
+            "workspace": ("pnpm workspace", "Turborepo"),
             "packages": [("apps/web", "@mono/web", "JavaScript"), ("packages/ui", "@mono/ui", "JavaScript")],
         },
     ),
@@ -125,6 +130,8 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("golangci-lint run", "go vet ./..."),
                 "run": ("go run .",),
             },
+            "entry_points": ("main.go", "cmd/worker/main.go"),
+            "services": ("container image (Dockerfile)",),
         },
     ),
     "go workspace": (
@@ -135,6 +142,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {
             "languages": ("Go",),
+            "workspace": ("Go workspace",),
             "packages": [("api", "api", "Go"), ("lib", "lib", "Go")],
         },
     ),
@@ -151,7 +159,9 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Tokio", "clap", "Axum"),
             "package_managers": ("Cargo",),
             "commands": {"test": ("cargo test",), "build": ("cargo build",), "lint": ("cargo clippy",)},
+            "workspace": ("Cargo workspace",),
             "packages": [("crates/cli", "cli", "Rust"), ("crates/core", "core", "Rust")],
+            "entry_points": ("crates/cli/src/main.rs", "crates/core/src/lib.rs"),
         },
     ),
     "maven modules": (
@@ -162,6 +172,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "core/pom.xml": "<project><artifactId>bank-core</artifactId></project>",
             "web/pom.xml": "<project><artifactId>bank-web</artifactId><dependencies><dependency>"
             "<artifactId>junit-jupiter</artifactId></dependency></dependencies></project>",
+            "web/src/main/java/org/example/bank/web/BankApplication.java": "",
         },
         {
             "languages": ("Java",),
@@ -173,6 +184,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "run": ("mvn spring-boot:run",),
             },
             "packages": [("core", "core", "Java"), ("web", "web", "Java")],
+            "entry_points": ("web/src/main/java/org/example/bank/web/BankApplication.java",),
         },
     ),
     "gradle with kotlin": (
@@ -188,7 +200,9 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Ktor",),
             "package_managers": ("Gradle",),
             "commands": {"test": ("./gradlew test",), "build": ("./gradlew build",)},
+            "workspace": ("Gradle workspace",),
             "packages": [("server", "server", "Java")],
+            "entry_points": ("server/src/main/kotlin/Main.kt",),
         },
     ),
     "laravel": (
@@ -208,6 +222,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("vendor/bin/pint",),
                 "run": ("composer dev", "php artisan serve"),
             },
+            "entry_points": ("artisan", "public/index.php"),
         },
     ),
     "rails": (
@@ -226,6 +241,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("bundle exec rubocop",),
                 "run": ("bin/rails server",),
             },
+            "services": ("db", "cache"),
         },
     ),
     "phoenix": (
@@ -245,6 +261,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "lint": ("mix credo",),
                 "run": ("mix phx.server",),
             },
+            "entry_points": ("lib/chat/application.ex",),
             "packages": (),
         },
     ),
@@ -263,6 +280,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "commands": {"test": ("dotnet test",), "build": ("dotnet build",), "lint": ("dotnet format",)},
             "ci": ("Azure Pipelines",),
             "packages": [("src/Api", "Api", "C#")],
+            "entry_points": ("src/Api/Program.cs",),
         },
     ),
     "c with make": (
@@ -275,6 +293,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "languages": ("C",),
             "frameworks": ("GoogleTest",),
             "package_managers": ("CMake",),
+            "entry_points": ("src/main.c",),
             "commands": {
                 "test": ("just test", "ctest --test-dir build"),
                 "build": ("just build", "cmake -B build && cmake --build build"),
@@ -292,6 +311,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "frameworks": ("Hono",),
             "package_managers": ("Deno",),
             "commands": {"test": ("deno test",), "lint": ("deno lint",), "run": ("deno task dev",)},
+            "entry_points": ("main.ts",),
         },
     ),
     "flutter": (
@@ -303,6 +323,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "languages": ("Dart",),
             "frameworks": ("Flutter",),
             "package_managers": ("pub",),
+            "entry_points": ("lib/main.dart",),
         },
     ),
     "swift package": (
@@ -332,6 +353,7 @@ TREES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 "build": ("(cd backend && python -m build)",),
                 "run": ("task up", "(cd backend && flask run)", "(cd frontend && yarn dev)"),
             },
+            "services": ("web",),
             "packages": [("backend", "backend", "Python"), ("frontend", "frontend", "JavaScript")],
         },
     ),
@@ -375,6 +397,22 @@ def test_a_broken_manifest_says_nothing_and_breaks_nothing(tmp_path: Path, name:
     facts = detect(planted(tmp_path / "project", {name: broken}))
     assert facts.name == "project"
     assert facts.frameworks == ()
+    assert facts.entry_points == ()
+
+
+def test_programs_that_a_manifest_names_in_any_form_are_entry_points(tmp_path: Path) -> None:
+    files = {
+        "Cargo.toml": '[[bin]]\nname = "cli"\npath = "tools/cli.rs"\n[[bin]]\nname = "other"\n',
+        "src/bin/third.rs": "",
+        "package.json": '{"main": "lib/index.js", "bin": {"tool": "bin/tool.js", "odd": 3}}',
+        "web/package.json": '{"bin": "serve.js", "main": 2.5}',
+        "web/images/Containerfile": "",
+    }
+    facts = detect(planted(tmp_path, files))
+    named = ("lib/index.js", "bin/tool.js", "tools/cli.rs", "src/bin/third.rs", "web: serve.js")
+    assert facts.entry_points == named
+    assert f"Entry points: {', '.join(named)}" in facts.lines()
+    assert "Services: container image (web/images/Containerfile)" in facts.lines()
 
 
 def test_where_no_manifest_is_the_files_tell_the_language(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
+from claude_memory.platform import locks
 from claude_memory.platform.project import prepare
 from claude_memory.tasks import storage
 
@@ -264,6 +265,7 @@ def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Pat
     assert ready.wait(30)
     with pytest.raises(Conflict, match="another process holds"), storage.held(path, wait_seconds=0.05):
         pass
+    assert not locks.drop_if_free(path)
     end.set()
     with storage.held(path, wait_seconds=20):
         pass
@@ -287,7 +289,8 @@ def test_a_removed_lock_file_does_not_let_two_in(tmp_path: Path) -> None:
     path = tmp_path / "task.lock"
     with storage.held(path):
         pass
-    path.unlink()
+    assert locks.drop_if_free(path)
+    assert not path.exists()
     with storage.held(path, wait_seconds=1):
         assert path.exists()
 
@@ -332,6 +335,31 @@ def test_old_sessions_go_to_an_archive_and_the_current_one_stays(project: Path) 
         assert archive.testzip() is None
         assert "old/tasks/old-task-old-plan.md" in archive.namelist()
     assert api.lost_files() == []
+
+
+def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
+    api = MemoryAPI(project=project, session="s1")
+    api.append_progress("task", "x")
+    manager = api.session_manager
+    folder = manager.get_current_session().folder / ".locks"
+    old = (datetime.now(UTC) - timedelta(days=3)).timestamp()
+    for path in folder.iterdir():
+        os.utime(path, (old, old))
+    idle = manager.idle_locks(1, now=datetime.now(UTC))
+    with storage.held(folder / "session.lock"):
+        dropped = [path.name for path in idle if locks.drop_if_free(path)]
+    assert dropped == ["task-task.lock"]
+    assert (folder / "session.lock").exists()
+
+
+def test_lock_files_that_a_link_leads_to_are_not_ours(project: Path, tmp_path: Path) -> None:
+    manager = MemoryAPI(project=project, session="s1").session_manager
+    folder = manager.get_current_session().folder / ".locks"
+    elsewhere = tmp_path / "elsewhere"
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere, target_is_directory=True)
+    with pytest.raises(InvalidInput, match="leads outside"):
+        manager.idle_locks(0, now=datetime.now(UTC) + timedelta(days=1))
 
 
 def test_no_session_is_untouched_for_a_negative_time(project: Path) -> None:

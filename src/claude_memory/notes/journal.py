@@ -136,7 +136,7 @@ class Journal:
             return
         tasks = {one_line(task.title): task.status for exchange in exchanges for task in exchange.tasks}
         documents.change_block(blocks.TODO, lambda present: _todo(present, tasks))
-        documents.set_list(blocks.UNSOLVED, [])  # an earlier version's; the start of a session tells it
+        documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
         rows = [row_of(*row) for row in self._settled(conversation)]
         documents.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
         documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
@@ -279,13 +279,27 @@ def solved(exchanges: Sequence[Exchange]) -> Iterator[str]:
                         yield f"{failure}; it worked after a change to {names}"
 
 
-def _failure(command: Command, name: str) -> str:
-    """What failed and how; nothing for style, or if its report says little."""
-    error = _error(command)
-    if _STYLE.search(name) or not error:
+def unsolved(records: Sequence[SessionRecord]) -> Iterator[str]:
+    """Checks whose last run failed and that no later session ran again; records are newest first."""
+    ran: set[str] = set()
+    for record in records:
+        checks = {command: commands.checks_of(command.command) for command in record.failing}
+        branch = f" on {name}" if (name := _branch(record)) else ""
+        for command, names in checks.items():
+            for name, _ in names[:1]:
+                if name not in ran and (failure := _failure(command, name, is_open=True)):
+                    yield f"{record.ended.astimezone():%Y-%m-%d}: {failure}{branch}"
+        ran.update(record.checks, *(dict(names) for names in checks.values()))
+
+
+def _failure(command: Command, name: str, *, is_open: bool = False) -> str:
+    """What failed and how; nothing for style. What is still open is told even if its report says little."""
+    error = _error(command) or (one_line(command.error) if is_open else "")
+    if _STYLE.search(name) or not (error or is_open):
         return ""
     parts = [part for part in commands.segments(command.command) if commands.checks_of(part)]
-    return f"`{shorten(parts[0] if parts else name, 120)}` failed with “{shorten(error, 160)}”"
+    how = f" with “{shorten(error, 160)}”" if error else ""
+    return f"`{shorten(parts[0] if parts else name, 120)}` failed{how}"
 
 
 def _error(command: Command) -> str:

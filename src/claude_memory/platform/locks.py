@@ -62,6 +62,14 @@ def held(path: Path, *, wait_seconds: float, conflict: str) -> Iterator[None]:
         nap = min(nap * 1.5, _LONGEST_NAP)
 
 
+def drop_if_free(path: Path) -> bool:
+    """Remove a lock file nobody holds; whoever waits for it notices that it is another file now."""
+    with try_lock(path) as taken:
+        if taken:
+            path.unlink(missing_ok=True)
+        return taken
+
+
 def why_not(folder: Path) -> str | None:
     """Why the system's locks do not work in a folder, for `doctor` and error messages; None if they do.
 

@@ -30,6 +30,8 @@ MAX_DEPTH, MAX_FOLDERS, MAX_PACKAGES, MAX_BYTES = 4, 1500, 200, 512 * 1024
 _FILE = "project-context.json"
 _HIDDEN_CI = (".github", ".circleci", ".buildkite", ".forgejo")
 _TARGET = re.compile(r"(?m)^ {0,2}@?([A-Za-z_][\w-]*)(?:[ \t]+[^:\n]*)?[ \t]*:(?!=)")
+_SERVICES = re.compile(r"(?ms)^services:[^\n]*\n(.*?)(?=^\w|\Z)")
+_SERVICE = re.compile(r"(?m)^([ \t]+)[\"']?([\w.-]+)[\"']?:")
 _GO_MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?((?!v\d+$)[^\s/]+)(?:/v\d+)?$")
 
 
@@ -42,7 +44,10 @@ class ProjectContext:
     frameworks: tuple[str, ...] = ()
     package_managers: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    entry_points: tuple[str, ...] = ()
     ci: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    workspace: tuple[str, ...] = ()
     packages: tuple[Mapping[str, str], ...] = ()  # path, name and language of parts with their own manifest
     custom: Mapping[str, Any] = field(default_factory=dict)
     root: str = ""
@@ -59,8 +64,11 @@ class ProjectContext:
             "Frameworks": self.frameworks,
             "Package managers": self.package_managers,
             **{kind.capitalize(): "; ".join(commands) for kind, commands in self.commands.items()},
+            "Entry points": self.entry_points[:8],
+            "Workspace": self.workspace,
             "Packages": tuple(f"{each['path']} ({each['language']})" for each in self.packages[:12]),
             "CI": self.ci,
+            "Services": self.services,
             **self.custom,
         }
         return [f"{label}: {_shown(value)}" for label, value in rows.items() if value]
@@ -124,6 +132,10 @@ def detect(root: Path) -> ProjectContext:
     met = list(_ecosystems(tree))
     tops = [each for each in met if not each.folder]
     inner = {each.folder: each for each in reversed(met) if each.folder}
+    composed = [path for pattern in rules["compose"] for path in tree.glob(pattern)]
+    images = [path for pattern in rules["containers"] for path in tree.glob(pattern)]
+    marks = [name for pattern, name in rules["workspaces"].items() if tree.glob(pattern)]
+    shared = [each for each in tops if any(each.at("tool.uv.workspace", "workspaces", "workspace"))]
     return ProjectContext(
         name=next((each.name for each in tops if each.name), root.name),
         languages=_unique(tree.languages() or [each.rules["language"] for each in met]),
@@ -132,7 +144,13 @@ def detect(root: Path) -> ProjectContext:
         ),
         package_managers=_unique(each.manager for each in met),
         commands=_commands(tree, met),
+        entry_points=_unique(entry for each in met for entry in each.entry_points())[:20],
         ci=_unique(name for pattern, name in rules["ci"].items() if tree.glob(pattern)),
+        services=_unique(
+            [name for path in composed for name in _services(tree.text(path))]
+            + [f"container image ({path})" for path in images]
+        ),
+        workspace=_unique([*marks, *(f"{each.manager} workspace" for each in shared)]),
         packages=tuple(
             {"path": path, "name": each.name or path.rpartition("/")[2], "language": each.rules["language"]}
             for path, each in sorted(inner.items())
@@ -155,12 +173,16 @@ class Tree:
             except OSError:
                 continue
             yield path, [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-            if path.count("/") + bool(path) < MAX_DEPTH:
+            # JVM sources hide their entry points deep below: src/main/java/org/example/app
+            depth = MAX_DEPTH + 5 if "/src/main/" in f"/{path}/" else MAX_DEPTH
+            if path.count("/") + bool(path) < depth:
                 inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
                 waiting += [
                     _join(path, name)
                     for name in inner
-                    if (name in _HIDDEN_CI and not path) or (name[0] != "." and name not in ignored)
+                    if (name in _HIDDEN_CI and not path)
+                    or (name[0] != "." and name not in ignored)
+                    or (name == "bin" and path.endswith("src"))
                 ]
 
     def text(self, path: str) -> str:
@@ -172,13 +194,12 @@ class Tree:
             return ""
 
     def glob(self, pattern: str, folder: str = "") -> list[str]:
-        """Files by a pattern below a folder; `*` stands for a part of one name."""
+        """Files by a pattern below a folder: `*` is a part of one name, `**` any number of folders."""
         above, _, last = _join(folder, pattern).rpartition("/")
-        folders = [above]
+        folders, slashes = [above], above.count("/")
         if "*" in above:
-            folders = [
-                path for path in fnmatch.filter(self.folders, above) if path.count("/") == above.count("/")
-            ]
+            matching = fnmatch.filter(self.folders, above.replace("/**", "*"))
+            folders = [path for path in matching if "**" in above or path.count("/") == slashes]
         return [
             _join(path, name) for path in folders for name in fnmatch.filter(self.folders.get(path, ()), last)
         ]
@@ -237,6 +258,20 @@ class Ecosystem:
                         taken.add(kind)
                         yield kind, rule[kind].format(runner=runner)
 
+    def entry_points(self) -> Iterator[str]:
+        """Programs that manifests name, then files that usually are some."""
+        prefix = f"{self.folder}: " if self.folder else ""
+        for table in self.at("project.scripts", "tool.poetry.scripts"):
+            if isinstance(table, dict):
+                yield from (f"{prefix}{name} ({target})" for name, target in table.items())
+        for value in self.at("main", "bin"):
+            programs = [*value.values()] if isinstance(value, dict) else value
+            for program in programs if isinstance(programs, list) else [programs]:
+                path = program.get("path") if isinstance(program, dict) else program
+                yield from [prefix + path] if isinstance(path, str) else []
+        for pattern in self.rules["entry_points"]:
+            yield from self.tree.glob(pattern, self.folder)
+
 
 def _parsed(path: str, text: str) -> Mapping[str, Any] | None:
     """What a manifest says, by the name of its file; None for a broken one."""
@@ -280,6 +315,13 @@ def _by_words(scripts: set[str], command: str) -> Iterator[tuple[str, str]]:
     for kind, words in described()["script_words"].items():
         if script := next((word for word in words if word in scripts), None):
             yield kind, command.format(script=script)
+
+
+def _services(text: str) -> list[str]:
+    """The keys right below `services` of a compose file."""
+    block = _SERVICES.search(text)
+    keys = _SERVICE.findall(block[1]) if block else []
+    return [key for indent, key in keys if len(indent) == min(len(indent) for indent, _ in keys)]
 
 
 def _join(folder: str, name: str) -> str:

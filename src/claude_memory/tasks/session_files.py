@@ -133,7 +133,7 @@ class SessionManager:
         options = (folder / "sessions" / name for folder in self.storage.folders)
         return next((self.storage.inside(path) for path in options if path.is_dir()), None)
 
-    # --- old sessions leave the folder for an archive
+    # --- old sessions leave the folder for an archive; lock files nobody holds are removed
 
     def untouched(self, days: int, *, now: datetime) -> list[Session]:
         """Sessions that nobody wrote to for that long, but never the current one."""
@@ -142,6 +142,14 @@ class SessionManager:
         current, before = self.current_id(), (now - timedelta(days=days)).timestamp()
         others = (session for session in self.pieces() if session.session_id != current)
         return [session for session in others if _last_change(session) < before]
+
+    def idle_locks(self, days: int, *, now: datetime) -> list[Path]:
+        """Lock files of every session that are older than that; `locks.drop_if_free` removes one."""
+        before = (now - timedelta(days=days)).timestamp()
+        folders = [self.storage.inside(session.folder / ".locks") for session in self.pieces()]
+        locks = [entry for folder in folders for entry in documents.listing(folder)]
+        old = (entry for entry in locks if entry.stat(follow_symlinks=False).st_mtime < before)
+        return [Path(entry.path) for entry in old if entry.name.endswith(".lock")]
 
     def archive(self, sessions: Sequence[Session], *, now: datetime) -> list[Path]:
         """Pack each session into an archive, then remove it; returns the archives."""

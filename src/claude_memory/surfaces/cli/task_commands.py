@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from claude_memory.errors import InvalidInput, NotFound
+from claude_memory.platform import locks
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
     Result,
@@ -183,20 +184,24 @@ def cleanup(
     dry_run: bool = Shared.DRY_RUN,
     yes: bool = Shared.YES,
 ) -> Result:
-    """Archive old sessions; the current session stays."""
+    """Archive old sessions and remove idle lock files; the current session stays."""
     manager, now = memory.tasks.session_manager, datetime.now(UTC)
     old, archives = manager.untouched(days, now=now), []
-    count = counted(len(old), "session")
+    count, idle = counted(len(old), "session"), manager.idle_locks(days, now=now)
     if old and not dry_run:
         unasked = f"{count} would be archived: repeat it with --yes, or see which with --dry-run"
         question = f"Archive {count} untouched for {counted(days, 'day')}?"
         output.confirm(question, yes=yes, unasked=unasked)
+    if not dry_run:
+        idle = [path for path in idle if locks.drop_if_free(path)]
         archives = manager.archive(old, now=now)
     ids, verb = [session.session_id for session in old], "would archive" if dry_run else "archived"
     lines = [f"{verb} session {id_}" for id_ in ids] + [dim(f"archive {path}") for path in archives]
     back = f"back with: claude-memory session restore {ids[0]}" if archives else ""
-    notes = [f"{count} {'to archive' if dry_run else 'archived'}", back]
-    return Result({"dry_run": dry_run, "sessions": ids, "archives": archives}, lines, notes)
+    free = counted(len(idle), "idle lock file")
+    notes = [f"{count} and {free} {'to clean' if dry_run else 'cleaned'}", back]
+    document = {"dry_run": dry_run, "sessions": ids, "archives": archives, "lock_files": len(idle)}
+    return Result(document, lines, notes)
 
 
 def project_info(memory: Memory) -> Result:
