@@ -27,19 +27,16 @@ def project(store, make):
 
 
 def test_an_intention_comes_back_in_its_last_state(store, project):
-    assert not store.lifecycle.has_open_intentions()
     wanted = Intention(
         "i1", project.id, "look at the logs", NOON, at=NOON, deadline=NOON + timedelta(days=1),
         files=("a.py",), topics=("logs",), priority=Priority.HIGH,
     )  # fmt: skip
     store.lifecycle.put_intention(wanted)
     assert store.lifecycle.intentions(project) == [wanted]
-    assert store.lifecycle.has_open_intentions()
     done = Intention("i1", project.id, "look at the logs", NOON, status=IntentionStatus.DONE, closed_at=NOON)
     store.lifecycle.put_intention(done)
     assert store.lifecycle.intentions(project) == []
     assert store.lifecycle.intentions(project, open_only=False) == [done]
-    assert not store.lifecycle.has_open_intentions()
 
 
 def test_an_intention_belongs_to_its_project_or_to_the_codebase_it_names(store, project, identify):

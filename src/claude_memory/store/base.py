@@ -2,8 +2,8 @@
 
 Every backend is a `Store`; what a method promises is said here and in the parts (`store/sql`), once. A store
 keeps rows and finds candidates; it never ranks, judges, redacts or reads files. Each call is one transaction;
-every query is scoped to projects. What the parts ask of a backend is a `Pool` of `Database`s. What only
-writers need is imported where it is used: a hook is in a hurry.
+every query is scoped to projects. What the parts ask of a backend is a `Pool` of `Database`s: what every kind
+of connection has. What only writers need is imported where it is used: a hook is in a hurry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from claude_memory.errors import NotFound, StoreFault
 from claude_memory.model import PersonId, Project, ProjectId, ProjectIdentity
@@ -24,124 +24,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from claude_memory.store.model import Added, Change, Integrity, StoreStats
+    from claude_memory.store.postgres.team_server import PostgresDatabase, TermWriter
     from claude_memory.store.sql.archive import Archive
     from claude_memory.store.sql.feed import Feed
     from claude_memory.store.sql.lifecycle import Graph, Lifecycle
     from claude_memory.store.sql.memories import Memories
-    from claude_memory.store.sql.write import Terms
+    from claude_memory.store.sqlite.connection import IndexWriter, SqliteDatabase
+
+    Database: TypeAlias = "SqliteDatabase | PostgresDatabase"  # within a transaction
+    Entries: TypeAlias = "IndexWriter | TermWriter"  # of the text index, while one transaction changes it
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
 _JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
 _OF_PROJECT = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
-
-
-# --- what the parts ask of a backend
-
-
-class Cursor(Protocol):
-    """The rows of one statement."""
-
-    @property
-    def get(self) -> Any:
-        """The first value, None if there is no row."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-    def __next__(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-
-
-class Entries(Protocol):
-    """The text index of passages while one transaction changes it; nothing counts before `flush`."""
-
-    def put(self, passage: int, space: int, terms: Terms) -> None:
-        """Enter a passage that is not in the index."""
-
-    def drop(self, passage: int, space: int, terms: Terms) -> None:
-        """Take a passage out of the index; `terms` must be what was put."""
-
-    def drop_vectors(self, memory: int) -> int:
-        """Remove the vectors of a memory's passages; returns how many."""
-
-    def erased(self, space: int) -> None:
-        """Something of a space is gone for good."""
-
-    def clear(self) -> None:
-        """Empty the index, to make it anew."""
-
-    def flush(self) -> None:
-        """Write what waits."""
-
-
-class Database(Protocol):
-    """A connection within a transaction."""
-
-    @property
-    def user_space(self) -> int:
-        """The space of what travels with the person of this store."""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether others write here, too."""
-
-    @property
-    def settled(self) -> str:
-        """A condition on numbered rows that leaves out those which an earlier one may still come before."""
-
-    @property
-    def holding(self) -> tuple[str, str, str]:
-        """How messages with words are found: tables, the condition on `:question`, the number to order by."""
-
-    def execute(self, statement: str, values: Values = ...) -> Cursor: ...
-
-    def executemany(self, statement: str, values: Iterable[Values]) -> Any: ...
-
-    def changes(self) -> int:
-        """How many rows the last statement changed."""
-
-    def entries(self) -> Entries:
-        """The text index of passages."""
-
-    def tick(self, at_least: int) -> int:
-        """The store's next moment, after all that it gave before and after `at_least`."""
-
-    def count_on(self, latest: int) -> None:
-        """Let the numbers of changes go on behind this one."""
-
-    def message_numbers(self, count: int) -> Iterable[int]:
-        """Numbers for so many new messages, growing."""
-
-    def body(self, text: str) -> str | bytes:
-        """A message's text as it is kept."""
-
-    def put_messages(
-        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
-    ) -> None:
-        """Keep new messages, and index their words, told by number in the same order."""
-
-    def replace_words(self, message: int, before: str, after: str) -> None:
-        """Index a message that has another text now."""
-
-    def question(self, words: Sequence[str]) -> Any:
-        """What `holding` binds to find messages with all of some words."""
-
-    def word_counts(self, words: Iterable[str]) -> dict[str, int]:
-        """In how many messages each word stands."""
-
-    def message_count(self) -> int:
-        """About how many messages there are."""
-
-    def words_beginning(self, start: str, limit: int) -> list[str]:
-        """Words of messages that begin so, the most common first."""
-
-    def used_bytes(self) -> int:
-        """What the rows take on disk."""
-
-    def compact(self) -> None:
-        """Give room back that deleted rows took."""
 
 
 class Pool(ABC):

@@ -160,7 +160,7 @@ class PostgresMemories(Memories):
             }
             keys = _affordable(counts, weights, most)
             values |= {"keys": list(keys), "weights": list(keys.values()), "limit": most}
-            found = db.execute(_HOLDING.format(condition=condition), values).fetchall() if keys else []
+            found = rows.fetch(db, _HOLDING.format(condition=condition), values) if keys else []
         scored = [(_bm25(row[2:6], weights, counted.mean_length), row[0]) for row in found]
         scored.sort(reverse=True)
         return [PassageId(id_) for _, id_ in scored[:limit]]

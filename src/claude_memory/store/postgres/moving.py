@@ -90,7 +90,7 @@ def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) 
         places = ("CAST(? AS halfvec)" if is_server and name == "vector" else "?" for name in columns)
         names = ", ".join(f'"{name}"' for name in columns)
         into = f"INSERT INTO {table} ({names}) VALUES ({', '.join(places)}) ON CONFLICT DO NOTHING"
-        found = iter(source.execute(_picked(table, columns, source)))
+        found: Any = iter(source.execute(_picked(table, columns, source)))
         while batch := list(islice(found, _BATCH)):
             if table == "messages":
                 goal.put_messages(columns, *_messages(batch, columns, goal))

@@ -86,10 +86,6 @@ class Lifecycle(StorePart):
         found = self._read(_INTENTIONS, {**values, "ids": to_json(ids)})
         return [rows.from_record(Intention, json.loads(text)) for (text,) in found]
 
-    def has_open_intentions(self) -> bool:
-        """Whether any reminder waits, of whatever project; cheap, because every prompt asks."""
-        return bool(self._read("SELECT 1 FROM intentions WHERE status = 'open' LIMIT 1"))
-
     def strengths(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Strength]:
         """Known states; a memory that was never reviewed has none."""
         found = self._read(_STRENGTHS, (to_json(list(ids)),))
