@@ -133,3 +133,18 @@ def test_erasing_says_what_it_cannot_reach_and_leaves_no_row_and_no_copy(cli: An
         for (table,) in tables:
             held = f"SELECT count(*) FROM claude_memory.{table} t WHERE t::text LIKE '%{code}%'"
             assert owner.execute(held).fetchone() == (0,), table
+
+
+def test_stats_tell_how_the_server_stands(cli: Any) -> None:
+    remember(cli, "One.")
+    server = cli.ok("stats", "--json").json["server"]
+    assert server["release"].split(".")[0].isdigit()
+    assert server["tables"]["memories"]["bytes"] > 0
+    assert server["tables"]["passages"]["index_bytes"] > 0
+    assert all(index["valid"] for index in server["indexes"].values())
+    assert "gin" in {index["method"] for index in server["indexes"].values()}
+    assert 0 < server["connections"]["own"] <= server["connections"]["all"] <= server["connections"]["limit"]
+
+
+def test_on_a_file_there_is_no_server_to_tell_of(cli: Any) -> None:
+    assert cli.ok("stats", "--json", CLAUDE_MEMORY_STORE="").json["server"] == {}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +150,20 @@ def test_a_wheel_of_our_own_takes_the_place_of_the_weights_package(
     assert carried.model == embedder.model
     assert carried.embed(["a short text"]) == embedder.embed(["a short text"])
     assert not (tmp_path / "no cache").exists()
+
+
+def test_the_record_of_the_wheel_tells_what_is_in_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(build.wheel(tmp_path)) as archive:
+        names = archive.namelist()
+        [record] = [name for name in names if name.endswith("/RECORD")]
+        for line in archive.read(record).decode().splitlines():
+            name, digest, size = line.split(",")
+            names.remove(name)
+            if name != record:
+                content = archive.read(name)
+                encoded = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+                assert (digest, int(size)) == (f"sha256={encoded.rstrip('=')}", len(content))
+    assert not names
 
 
 def test_the_wheel_is_not_made_without_weights(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +135,64 @@ def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> N
         made = create(home, memory.store, tmp_path / "kept.zip")
     with zipfile.ZipFile(made) as archive:
         assert not any(token.encode() in archive.read(name) for name in archive.namelist())
+
+
+# --- clients that take their time
+
+IMPATIENT = """
+import sys
+from pathlib import Path
+from claude_memory.surfaces.mcp import http
+http.REQUEST_SECONDS = 0.4
+http.serve_http(Path(sys.argv[1]), Path(sys.argv[2]), 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    base = tmp_path_factory.mktemp("impatient")
+    home = words_only(base / "memory")
+    command = [sys.executable, "-c", IMPATIENT, str(home), str(base)]
+    with subprocess.Popen(
+        command, cwd=base, env=environment(home), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        port = int(told.split("127.0.0.1:")[1].split("/")[0])
+        yield HttpServer(port, (home / "mcp-token").read_text().strip())
+        process.terminate()
+        process.wait(20)
+
+
+def head(server: HttpServer, length: int) -> bytes:
+    return (
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+        f"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+@pytest.mark.parametrize("how", ["silent", "half a head", "drop by drop", "half a body", "a second head"])
+def test_a_client_that_takes_its_time_is_given_up(impatient: HttpServer, how: str) -> None:
+    body = json.dumps(HELLO).encode()
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=20) as client:
+        if how == "half a head":
+            client.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\n")
+        elif how == "drop by drop":
+            with contextlib.suppress(OSError):
+                for byte in head(impatient, len(body))[:60]:
+                    client.sendall(bytes([byte]))
+                    time.sleep(0.02)
+        elif how == "half a body":
+            client.sendall(head(impatient, len(body)) + body[:20])
+        elif how == "a second head":
+            client.sendall(head(impatient, len(body)) + body)
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            client.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(1 << 16):  # ends when the server closes; a server that waits lets it time out
+                pass
+    assert status(impatient, {}) == 200
 
 
 def test_half_a_character_is_answered_over_http(server: HttpServer) -> None:

@@ -665,6 +665,23 @@ def test_the_index_of_many_vectors_finds_what_comparing_all_of_them_finds(team, 
         assert db.execute(plan).get >= 1
 
 
+def test_the_doctor_tells_of_the_extension_and_of_rows_that_nobody_cleared_away(team, postgres):
+    ann = team("ann")
+    assert not [text for name, _, text, _ in ann.findings() if name == "bloat"]
+    with psycopg.connect(conninfo(postgres.url()), autocommit=True) as owner:
+        owner.execute("CREATE TABLE claude_memory.dead (number int) WITH (autovacuum_enabled = false)")
+        try:
+            owner.execute("INSERT INTO claude_memory.dead SELECT generate_series(1, 10001)")
+            owner.execute("DELETE FROM claude_memory.dead")
+            owner.execute("SELECT pg_stat_force_next_flush()")
+            found = {name: (level, text) for name, level, text, _ in ann.findings()}
+        finally:
+            owner.execute("DROP TABLE claude_memory.dead")
+    assert found["bloat"] == ("warn", "dead (10,001 dead rows)")
+    assert found["pgvector"][0] == "ok"
+    assert found["pgvector"][1][0].isdigit()
+
+
 def test_a_missing_index_of_many_vectors_is_told_and_made_by_a_reindex(team, postgres, monkeypatch):
     from claude_memory.store.postgres import finding
 

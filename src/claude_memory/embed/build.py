@@ -12,6 +12,8 @@ installation independent of that package: where it is installed, the setting `em
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
 import json
 import struct
 import sys
@@ -255,13 +257,18 @@ def wheel(folder: Path) -> Path:
         f"{info}/METADATA": metadata.encode(),
         f"{info}/WHEEL": _WHEEL.encode(),
     }
-    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD")).encode()
+    record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{module}-{VERSION}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return path
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -85,6 +85,7 @@ class StoreStats(NamedTuple):
     size_bytes: int
     oldest: datetime | None = None
     newest: datetime | None = None
+    server: Mapping[str, object] = {}  # of a team's: release, tables, search indexes, connections
 
 
 class Inspection(NamedTuple):

@@ -49,6 +49,25 @@ _OPEN = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
       AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"""
 _BROKEN = """SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND NOT i.indisvalid"""
+_DEAD = """SELECT relname, n_dead_tup FROM pg_stat_user_tables WHERE schemaname = ?
+    AND n_dead_tup > 10000 AND n_dead_tup > n_live_tup / 2 ORDER BY n_dead_tup DESC LIMIT 3"""
+_SERVER = """SELECT json_build_object(
+    'release', split_part(current_setting('server_version'), ' ', 1),
+    'tables', (SELECT json_object_agg(c.relname, json_build_object(
+            'bytes', pg_table_size(c.oid), 'index_bytes', pg_indexes_size(c.oid),
+            'rows', coalesce(s.n_live_tup, 0), 'dead_rows', coalesce(s.n_dead_tup, 0)))
+        FROM pg_class c LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
+        WHERE c.relnamespace = n.oid AND c.relkind = 'r'),
+    'indexes', (SELECT json_object_agg(c.relname, json_build_object(
+            'method', a.amname, 'bytes', pg_relation_size(c.oid), 'valid', i.indisvalid))
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+        WHERE c.relnamespace = n.oid AND (a.amname IN ('gin', 'hnsw') OR NOT i.indisvalid)),
+    'connections', (SELECT json_build_object(
+            'all', count(*), 'limit', CAST(current_setting('max_connections') AS integer),
+            'own', count(*) FILTER (WHERE usename = current_user),
+            'own_limit', (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user))
+        FROM pg_stat_activity WHERE backend_type = 'client backend'))
+    FROM pg_namespace n WHERE n.nspname = ?"""
 
 
 class PostgresFeed(Feed):
@@ -98,10 +117,11 @@ class PostgresStore(Store):
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         with self._server.reading() as db:
             size = int(db.execute(_SIZE, (SCHEMA,)).get)
-            return counted(db, project, version=migrations.CURRENT, size_bytes=size)
+            counts = counted(db, project, version=migrations.CURRENT, size_bytes=size)
+            return counts._replace(server=db.execute(_SERVER, (SCHEMA,)).get)
 
     def findings(self) -> Iterator[tuple[str, str, str, str]]:
-        """Version and way there, extension, row security, indexes, clock: each with its level and a hint."""
+        """Version and way there, extension, row security, indexes, bloat, clock: each with level and hint."""
         with self._server.reading() as db:
             yield from _findings(db)
 
@@ -148,6 +168,9 @@ def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
     text = f"PostgreSQL {release}, schema {migrations.CURRENT}, {took:.0f} ms there and back"
     slow = "a server nearby, or own files with `claude-memory sync`, answer sooner"
     yield told("store", took > _SLOW_MS, "warn", text, slow)
+    vector = db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").get
+    hint = "`CREATE EXTENSION vector` by whoever may"
+    yield told("pgvector", not vector, "fail", vector or "the extension is missing", hint)
     text = f"off for {unguarded}" if (unguarded := listed(_OPEN)) else "forced on every table"
     hint = "`claude-memory team create` by its owner puts it on again"
     yield told("row security", unguarded, "fail", text, hint)
@@ -158,6 +181,9 @@ def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
     if unindexed:
         text = f"none for {', '.join(unindexed)}: every search compares all of its vectors"
         yield "vector index", "warn", text, "`claude-memory reindex` makes it; writers wait meanwhile"
+    dead = [f"{name} ({gone:,} dead rows)" for name, gone in db.execute(_DEAD, (SCHEMA,))]
+    if dead:
+        yield "bloat", "warn", ", ".join(dead), "see why the server's autovacuum does not keep up"
     ahead = float(db.execute("SELECT extract(epoch FROM clock_timestamp())").get) - time.time()
     if abs(ahead) > _CLOCK_SECONDS:
         yield "clock", "warn", f"the server's differs by {ahead:+.0f} s", "set one of the two"

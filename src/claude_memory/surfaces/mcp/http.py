@@ -5,6 +5,7 @@ Host and Origin are compared whole, so a name that merely resolves to this machi
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import secrets
@@ -22,6 +23,7 @@ HOST = "127.0.0.1"
 PORT = 8420
 TOKEN_FILE = "mcp-token"  # noqa: S105  a file's name
 TOKEN_BYTES = 32
+REQUEST_SECONDS = 30.0  # that a client may take to say what it wants
 MOST_CONNECTIONS = 128
 
 Scope = MutableMapping[str, Any]
@@ -56,6 +58,34 @@ def guarded(app: App, token: str, port: int) -> App:
     return guard
 
 
+def _impatient() -> type[asyncio.Protocol]:
+    """The library's protocol, which waits for the end of a request for ever, with a limit for that."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _limit: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def _watch(self) -> None:
+            """Count from the first moment in which nothing whole was asked, until something is."""
+            cycle = self.cycle
+            is_asked = cycle is not None and not cycle.response_complete and not cycle.more_body
+            if is_asked and self._limit is not None:
+                self._limit.cancel()
+                self._limit = None
+            elif not is_asked and self._limit is None:
+                self._limit = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    return Impatient
+
+
 def serve_http(home: Path, project: Path, port: int = PORT) -> None:
     """Serve on loopback until interrupted; `port` 0 takes any that is free."""
     import uvicorn
@@ -84,6 +114,7 @@ def serve_http(home: Path, project: Path, port: int = PORT) -> None:
         ws="none",
         timeout_graceful_shutdown=2,
         limit_concurrency=MOST_CONNECTIONS,
+        http=_impatient(),
     )
     address = f"http://{HOST}:{port}/mcp"
     sys.stderr.write(f"claude-memory: serving on {address}; the token is in {home / TOKEN_FILE}\n")
