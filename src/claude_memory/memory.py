@@ -28,16 +28,7 @@ from claude_memory.lifecycle.drafting import (
     proposed_beside,
     revised,
 )
-from claude_memory.model import (
-    Hit,
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    NewMemory,
-    Status,
-    StoredMemory,
-    Trust,
-)
+from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
 from claude_memory.opening import Opened
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.model import ANY_CONVERSATION, ConversationFilter
@@ -178,14 +169,15 @@ class Memory(Opened):
         from claude_memory.lifecycle.consolidate import admit_new
 
         now = datetime.now(UTC)
-        memories = [self._reflected(self._drafted(item, now)) for item in new]
+        memories = [self._drafted(item, now) for item in new]
         added = self.store.memories.add(memories)
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
         if embed:
             self.upkeep.vectors.of({memory.id for memory in memories})
         hasty = not embed and self.settings.embedder != "none"
-        verdicts = admit_new(self.store, memories, self.project_root, None if hasty else self.loaded_model)
+        model = None if hasty or self._embedder is None else self._embedder.model  # none is loaded for this
+        verdicts = admit_new(self.store, memories, self.project_root, model)
         self.verdicts = {verdict.memory: verdict for verdict in verdicts}
         return [memory.id for memory in memories]
 
@@ -245,7 +237,6 @@ class Memory(Opened):
 
     def reject(self, ids: Sequence[str]) -> int:
         """Refuse proposals: they are gone and never come back."""
-
         self._authority.require_person("rejecting a proposal")
         proposals = self.find(ids, all_projects=True)
         check_status(proposals, Status.PROPOSED, "no proposal")
@@ -319,10 +310,10 @@ class Memory(Opened):
             agent=agent,
             branch=branch,
             failed=failed and command is None,
-            among=self.work(all_projects=all_projects).among(command, commit, failed=failed)
-            if command or commit
-            else None,
         )
+        if command or commit:
+            work = self.work(all_projects=all_projects)
+            wanted = replace(wanted, among=work.among(command, commit, failed=failed))
         self._last_question = query
         return search(
             self.store,
@@ -507,15 +498,12 @@ class Memory(Opened):
 
     def _drafted(self, new: NewMemory, now: datetime) -> StoredMemory:
         old = self.find([new.supersedes])[0] if new.supersedes else None
-        return drafted(new, self.project, trust=self._authority.trust_of(new.trust), old=old, now=now)
-
-    def _reflected(self, memory: StoredMemory) -> StoredMemory:
-        """A reflection is written to its file, which is the truth of it."""
+        memory = drafted(new, self.project, trust=self._authority.trust_of(new.trust), old=old, now=now)
         if memory.kind is not Kind.REFLECTION:
             return memory
         from claude_memory.notes.person_files import reflected
 
-        return reflected(self.home, memory)
+        return reflected(self.home, memory)  # its file is the truth of it
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))

@@ -113,7 +113,6 @@ class Opened:
     @property
     def archive(self) -> Archive:
         """The conversations kept in the store."""
-
         return self.store.archive
 
     @property
@@ -145,11 +144,6 @@ class Opened:
                 self._words_only = None if opened else "the setting `embedder` is `none`"
                 self._again_at = math.inf
         return self._embedder
-
-    @property
-    def loaded_model(self) -> str | None:
-        """The name of the embedder's model if there is one by now; nothing is loaded for this."""
-        return self._embedder.model if self._embedder is not None else None
 
     @property
     def search_mode(self) -> str:

@@ -28,6 +28,7 @@ ENVIRONMENT = {
 }
 
 _LARGEST = 2**31 - 1
+_TYPES = {str: "text", int: "whole number", float: "number", tuple: "list of texts"}
 _PROJECT_FILE_BYTES = 65_536
 # What a repository may exclude: every word of its sessions' commands is held against each pattern. Within
 # these bounds the worst patterns we could think of take 60 ms for 64 KB of commands.
@@ -227,7 +228,9 @@ def of_project(root: Path) -> dict[str, Any]:
     for key, value in _untrusted_document(root / ".claude-memories" / "config.json").items():
         if key in KEYS and KEYS[key].metadata["project"]:
             with contextlib.suppress(ConfigFault):
-                allowed[key] = _bounded(checked(key, value))
+                allowed[key] = checked(key, value)
+                if isinstance(allowed[key], tuple):
+                    allowed[key] = tuple(filter(_is_cheap, allowed[key]))[:PROJECT_PATTERNS]
     return allowed
 
 
@@ -239,7 +242,7 @@ def checked(key: str, value: Any) -> Any:
     try:
         result = _coerced(default, value)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigFault(f"setting {key} wants a {_type_name(default)}, not {value!r}") from None
+        raise ConfigFault(f"setting {key} wants a {_TYPES[type(default)]}, not {value!r}") from None
     choices, most = KEYS[key].metadata["choices"], KEYS[key].metadata["most"]
     if choices and not set(result if isinstance(result, tuple) else (result,)) <= set(choices):
         raise ConfigFault(f"setting {key} wants one of {', '.join(choices)}, not {value!r}")
@@ -264,10 +267,6 @@ def _coerced(default: Any, value: Any) -> Any:
     if isinstance(value, float) and isinstance(number, int) and number != value:
         raise ValueError
     return number
-
-
-def _type_name(default: Any) -> str:
-    return {str: "text", int: "whole number", float: "number", tuple: "list of texts"}[type(default)]
 
 
 def _user_values(path: Path) -> dict[str, Any]:
@@ -297,10 +296,6 @@ def _document(path: Path) -> dict[str, Any]:
         raise ConfigFault(f"cannot read {path}: {fault}") from None
     except RecursionError:
         raise ConfigFault(f"cannot read {path}: nested too deeply") from None
-
-
-def _bounded(value: Any) -> Any:
-    return tuple(filter(_is_cheap, value))[:PROJECT_PATTERNS] if isinstance(value, tuple) else value
 
 
 def _is_cheap(pattern: str) -> bool:

@@ -81,7 +81,7 @@ class Upkeep:
                     self.drain(budget_seconds=1.0)
                     self._index_tasks()
                     self.prune()
-                    self._files_again_at = self._next_look(began, time.monotonic())
+                    self._note_look(time.monotonic() - began)
                 # A process in the background takes the newest first, too.
                 if not is_working(self._opened.home):
                     self.vectors.some(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
@@ -147,12 +147,11 @@ class Upkeep:
         seen = now.timestamp() - 1.0
         os.utime(marker, (seen, seen))
 
-    def _next_look(self, began: float, ended: float) -> float:
-        """When to look at the plain files again: at once, unless there are thousands of them."""
-        first, self._looked = not self._looked, True
-        if first or ended - began < QUICK_SECONDS:  # the first look also loads the code for it
-            return ended
-        return ended + CATCH_UP_SHARE * (ended - began)
+    def _note_look(self, seconds: float) -> None:
+        """Look at the plain files again at once, unless there are thousands of them."""
+        if self._looked and seconds >= QUICK_SECONDS:  # the first look also loads the code for it
+            self._files_again_at = time.monotonic() + CATCH_UP_SHARE * seconds
+        self._looked = True
 
     def prune(self, *, now: datetime | None = None) -> Pruned:
         """Let old events go, and what was forgotten long enough ago; at most once a day."""
@@ -196,7 +195,6 @@ class Upkeep:
     @property
     def is_gate_behind(self) -> bool:
         """Whether memories wait for `judge_pending`."""
-
         return bool(self._opened.store.lifecycle.unjudged(1))
 
     def derive_pending(self, *, limit: int = 500) -> int:

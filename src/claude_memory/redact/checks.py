@@ -177,12 +177,9 @@ def is_phrase(value: str) -> bool:
         return False
     if _ABOUT_PASSWORDS.search(value[:_ENOUGH]):
         return False
-    return any(sum(c.isdigit() for c in word) >= 2 or _is_mixed(word) for word in words)
-
-
-def _is_mixed(word: str) -> bool:
-    return (
-        any(c.isdigit() for c in word) and any(c.isupper() for c in word) and any(c.islower() for c in word)
+    kinds = (str.isdigit, str.isupper, str.islower)
+    return any(
+        sum(c.isdigit() for c in word) >= 2 or all(any(map(kind, word)) for kind in kinds) for word in words
     )
 
 

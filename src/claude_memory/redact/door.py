@@ -7,6 +7,7 @@ whoever is not sure passes its text once more.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -44,22 +45,15 @@ class PrivateSpans:
         if self.depth and text:
             kept.append(MARK)
         for tag in _TAG.finditer(text):
-            place = self._step(tag, text, place, kept)
+            if self.depth == 0:
+                if tag["close"]:
+                    continue
+                kept += (text[place : tag.start()], MARK)
+            self.depth += -1 if tag["close"] else 1
+            place = tag.end()
         if self.depth == 0:
             kept.append(text[place:])
         return "".join(kept)
-
-    def _step(self, tag: re.Match[str], text: str, place: int, kept: list[str]) -> int:
-        """Keep what stood outside up to this tag; return where the next outside part may begin."""
-        if tag["close"]:
-            if self.depth == 0:
-                return place
-            self.depth -= 1
-            return tag.end()
-        if self.depth == 0:
-            kept += (text[place : tag.start()], MARK)
-        self.depth += 1
-        return tag.end()
 
 
 # Names and ids that the agent itself writes at the top of an event. An unclosed tag in a tool's input must
@@ -135,14 +129,14 @@ class _Walk:
         if isinstance(value, str):
             return self._secrets(self.spans.cut(value), name)
         if isinstance(value, dict):
-            return self._enter(_members(value, name), {}, depth)
+            members: dict[Any, Any] = {}
+            self.open.append((_members(value, name), members, depth + 1))
+            return members
         if isinstance(value, (list, tuple)):
-            return self._enter(_elements(_arguments(value), name), [], depth)
+            elements: list[Any] = []
+            self.open.append((_elements(_arguments(value), name), elements, depth + 1))
+            return elements
         return value if self.spans.depth == 0 or value is None else MARK
-
-    def _enter(self, items: Iterator[Any], target: Any, depth: int) -> Any:
-        self.open.append((items, target, depth + 1))
-        return target
 
     def _secrets(self, text: str, name: str) -> str:
         return cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
@@ -189,12 +183,8 @@ def _elements(value: list[Any] | tuple[Any, ...], name: str) -> Iterator[tuple[s
 
 def _unused(key: Any, target: dict[Any, Any]) -> Any:
     """Two keys may become one text when cut; no member may be lost by that."""
-    unused = key
-    count = 1
-    while unused in target:
-        count += 1
-        unused = f"{key}#{count}"
-    return unused
+    others = (f"{key}#{count}" for count in itertools.count(2))
+    return next(other for other in itertools.chain([key], others) if other not in target)
 
 
 _SHORT = 300  # characters of a name, a path or an id, which are remembered

@@ -54,11 +54,11 @@ def _rule(pieces: dict[str, str], kind: str, keywords: str, check: str, *rest: s
     return Rule(kind, tuple(keywords.split(",")), pattern, checked, unless, form == "column:")
 
 
-def _table() -> tuple[tuple[Rule, ...], dict[str, str]]:
+def _table() -> tuple[tuple[Rule, ...], dict[bytes, str]]:
     """The rules, and what must stand around a short keyword."""
     rules: list[Rule] = []
     pieces: dict[str, str] = {}
-    sharper: dict[str, str] = {}
+    sharper: dict[bytes, str] = {}
     with open(join(dirname(__file__), "rules.tsv"), encoding="utf-8") as lines:  # noqa: PTH118, PTH120, PTH123
         for line in lines:
             if line.startswith("#"):
@@ -67,13 +67,13 @@ def _table() -> tuple[tuple[Rule, ...], dict[str, str]]:
             if name.startswith("="):
                 pieces[name[1:]] = rest[0]
             elif name.startswith("~"):
-                sharper[name[1:]] = rest[0]
+                sharper[name[1:].encode()] = rest[0]
             else:
                 rules.append(_rule(pieces, name, *rest))
     return tuple(rules), sharper
 
 
-RULES, _SHARPER = _table()
+RULES, _SHARP = _table()
 
 
 # --- two engines
@@ -98,9 +98,6 @@ def _keywords() -> Mapping[bytes, list[int]]:
 
 def _ranks(keywords: list[bytes]) -> list[int]:
     return sorted({rank for keyword in keywords for rank in _keywords()[keyword]})
-
-
-_SHARP = {keyword.encode(): pattern for keyword, pattern in _SHARPER.items()}
 
 
 def _wanted_by_re(shadow: bytes) -> list[int]:
@@ -131,7 +128,7 @@ def _prefilter() -> Any:
     options.max_mem = 64 << 20
     found = re2.Set.SearchSet(options)
     for keyword in _keywords():
-        found.Add(_SHARPER.get(keyword.decode(), re2.escape(keyword.decode())))
+        found.Add(_SHARP.get(keyword) or re2.escape(keyword.decode()))
     found.Add(r"(?s).")  # always matches: its absence shows that the automaton failed
     found.Compile()
     return found

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 ERASED = "[erased]"
 SHORTEST = 12  # characters; a shorter text may stand anywhere by chance
@@ -38,7 +38,8 @@ def holds(text: str, holder: Holder) -> bool:
     """Whether a text holds one of the sentences."""
     if not holder.likely(text):
         return False
-    return any(True for said in _readings(text) for _ in holder.spans(said))
+    readings = (False, True) if "\\" in text else (False,)
+    return any(True for escaped in readings for _ in holder.spans(words(text, escaped=escaped)))
 
 
 def says(text: str, holder: Holder) -> bool:
@@ -72,12 +73,6 @@ def title_without(title: str, before: str, after: str, holder: Holder) -> str:
         line = next((line.strip() for line in after.splitlines() if line.strip()), "")
         return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
     return title
-
-
-def _readings(text: str) -> Iterator[list[str]]:
-    yield words(text)
-    if "\\" in text:
-        yield words(text, escaped=True)
 
 
 def _lost_its_substance(entry: Any) -> bool:
@@ -161,16 +156,11 @@ def sentence_hash(salt: str, project: str, text: str) -> str | None:
     return f"{_MARK}{len(said)}-{start & _SHORT_HASH:06x}-{_proof(salt, said)}-{project}"
 
 
-class _Known(NamedTuple):
-    length: int
-    proof: str
-
-
 class Hashed:
     """Sentences known by their hashes, each under the salt it was made with; of some projects, or of all."""
 
     def __init__(self, by_salt: Mapping[str, Iterable[str]], projects: Collection[str] | None = None) -> None:
-        self._anchors: dict[tuple[str, int], dict[int, list[_Known]]] = {}
+        self._anchors: dict[tuple[str, int], dict[int, list[tuple[int, str]]]] = {}
         for salt, hash_ in ((salt, hash_) for salt, hashes in by_salt.items() for hash_ in hashes):
             parts = hash_.split("-", 3)
             if len(parts) != 4 or not hash_.startswith(_MARK) or not parts[0][1:].isdecimal():
@@ -178,7 +168,7 @@ class Hashed:
             length, start, proof, project = int(parts[0][1:]), int(parts[1], 16), parts[2], parts[3]
             if projects is None or project in projects:
                 anchors = self._anchors.setdefault((salt, min(length, _ANCHOR)), {})
-                anchors.setdefault(start, []).append(_Known(length, proof))
+                anchors.setdefault(start, []).append((length, proof))
 
     def likely(self, text: str) -> bool:  # noqa: ARG002
         """Nothing can be said without looking, unless there is nothing to look for."""
@@ -196,10 +186,10 @@ class Hashed:
                     rolling -= numbers[salt][place - width] * top
                 rolling %= _MODULUS
                 first = place - width + 1
-                for known in anchors.get(rolling & _SHORT_HASH, ()) if first >= 0 else ():
-                    said = words[first : first + known.length]
-                    if len(said) == known.length and _proof(salt, said) == known.proof:
-                        yield first, first + known.length - 1
+                for length, proof in anchors.get(rolling & _SHORT_HASH, ()) if first >= 0 else ():
+                    said = words[first : first + length]
+                    if len(said) == length and _proof(salt, said) == proof:
+                        yield first, first + length - 1
 
     def is_piece(self, text: str) -> bool:  # noqa: ARG002
         """A hash tells nothing of parts."""

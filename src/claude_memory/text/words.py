@@ -167,9 +167,6 @@ def strings_in(value: object) -> Iterator[str]:
     """Every text in a nested value, such as a tool's input or a memory's provenance."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from strings_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from strings_in(item)
