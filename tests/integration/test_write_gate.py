@@ -47,15 +47,10 @@ def test_a_text_close_in_meaning_is_linked_as_the_newer_one() -> None:
 
 
 def test_links_point_from_the_newer_to_the_older(memory: Memory) -> None:
-    from claude_memory.lifecycle import consolidate as entry
-
-    [old, new] = memory.remember_many(
-        [fact("Deploys happen on Monday."), fact("Deploys happen on Friday.", 1)]
-    )
-    first, second = memory.find([old, new])
-    entry._apply(memory.store, second, first, entry.Admission(first.id, Action.LINKED, second.id, "close"))
+    new = memory.remember(fact("Deploys happen on Monday.", 1)).id
+    old = memory.remember(fact("Deploys happen on Monday.")).id  # came later, and is of an earlier day
     [relation] = memory.store.lifecycle.relations([old])
-    assert (relation.source, relation.target, relation.kind) == (new, old, "newer")
+    assert (relation.source, relation.target, relation.kind) == (new, old, "repeats")
 
 
 def test_the_same_said_again_reinforces_and_both_can_be_found(memory: Memory) -> None:

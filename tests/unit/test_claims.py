@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_memory.lifecycle.staleness import Claim, checked, claims
+from claude_memory.lifecycle.staleness import checked, claims
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_claim_is_checked_or_nothing_is_said(text: str, told: str, root: Path)
 
 
 def test_claims_are_read_once_each_and_not_many() -> None:
-    assert claims("a/b.py::f and a/b.py::f") == [Claim("a/b.py", "f")]
+    assert claims("a/b.py::f and a/b.py::f") == [("a/b.py", "f", "")]
     assert len(claims(" ".join(f"a/b.py::f{number}" for number in range(50)))) == 5
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 from claude_memory.errors import NotFound
 from claude_memory.graph.extract import mentions
 from claude_memory.lifecycle.staleness import refreshed, tied
-from claude_memory.lifecycle.strength import State, held, note_uses, reviewed, state_of, strength_at
+from claude_memory.lifecycle.strength import DORMANT_FROM, held, note_uses, reviewed, strength_at
 from claude_memory.model import (
     STATEMENT_CHARACTERS,
     Kind,
@@ -68,11 +68,8 @@ class Admission(NamedTuple):
 AT_ONCE = 100
 NEIGHBOURS = 12
 BATCH = 50
-_WORDS = {
-    Action.REINFORCED: "says the same, word for word",
-    Action.LINKED: "newer on the same subject; both are kept",
-}
-_RELATION = {Action.REINFORCED: "repeats", Action.LINKED: "newer"}
+_SAME = "says the same, word for word"
+_NEWER = "newer on the same subject; both are kept"
 _ACTIVE = MemoryFilter(statuses=(Status.ACTIVE,))
 
 
@@ -84,60 +81,56 @@ def admit_new(
     Without vectors only the same words are recognised; the rest waits for `admit_waiting`.
     """
     now = datetime.now(UTC)
-    # What an agent would put in a person's place is tied to what it speaks against.
-    proposed = {memory.id: memory.provenance.get("proposed_for") for memory in memories}
-    relations = [
-        Relation(id_, MemoryId(other), "contradicts", "proposed in its place", now)
-        for id_, other in proposed.items()
-        if isinstance(other, str)
-    ]
-    if relations:
-        store.lifecycle.relate(relations)
+    for memory in memories:
+        # What an agent would put in a person's place is tied to what it speaks against.
+        if other := memory.provenance.get("proposed_for"):
+            against = Relation(memory.id, MemoryId(str(other)), "contradicts", "proposed in its place", now)
+            store.lifecycle.relate([against])
     if any(memory.files for memory in memories):
         store.lifecycle.put_file_states(tied(memories, root))
     if len(memories) > AT_ONCE:
         return [Admission(memory.id, Action.ADDED) for memory in memories]
     store.graph.put({memory.id: mentions(memory) for memory in memories})
-    later = {memory.id for memory in memories}
-    verdicts = []
-    for memory in memories:
-        verdicts.append(_admitted(store, memory, model, frozenset(later)))
-        later.discard(memory.id)
+    ids = [memory.id for memory in memories]
+    verdicts = [
+        _admitted(store, memory, model, frozenset(ids[place:])) for place, memory in enumerate(memories)
+    ]
     store.lifecycle.judged([one.memory for one in verdicts if one.other is not None or model is not None])
     return verdicts
 
 
 def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Admission]:
     """Judge what came in without vectors at hand, oldest first, as long as the time lasts."""
-    kept = store.lifecycle
     verdicts: list[Admission] = []
-    while not out_of_time() and (waiting := kept.unjudged(BATCH)):
+    while not out_of_time() and (waiting := store.lifecycle.unjudged(BATCH)):
         for memory in waiting:
             if out_of_time():
                 break
             after = (memory.created_at, memory.id)
             later = frozenset(other.id for other in waiting if (other.created_at, other.id) > after)
             verdicts.append(_admitted(store, memory, model, later))
-            kept.judged([memory.id])
+            store.lifecycle.judged([memory.id])
     return verdicts
 
 
 def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Admission:
     if not new.is_statement or new.supersedes is not None or new.status is not Status.ACTIVE:
         return Admission(new.id, Action.ADDED)
-    found = [
-        (closeness, -old.created_at.timestamp(), old, action)
-        for old, cosine in _neighbours(store, new, model, later)
-        for action, closeness in (judged(old.body, new.body, cosine),)
-        if action is not Action.ADDED
-    ]
-    if not found:
-        return Admission(new.id, Action.ADDED)
+    near = _neighbours(store, new, model, later)
+    found = [(*judged(old.body, new.body, cosine), old) for old, cosine in near]
     # Among equals the oldest: what is said a third time repeats the first, not the second.
-    *_, old, action = max(found, key=lambda one: one[:2])
-    verdict = Admission(new.id, action, old.id, _WORDS[action])
-    _apply(store, old, new, verdict)
-    return verdict
+    found.sort(key=lambda one: (one[0] is not Action.ADDED, one[1], -one[2].created_at.timestamp()))
+    if not found or found[-1][0] is Action.ADDED:
+        return Admission(new.id, Action.ADDED)
+    action, _, old = found[-1]
+    now, kept = datetime.now(UTC), store.lifecycle
+    kind, words = ("repeats", _SAME) if action is Action.REINFORCED else ("newer", _NEWER)
+    newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
+    kept.relate([Relation(newer.id, older.id, kind, words, now)])
+    if action is Action.REINFORCED:
+        again = reviewed(old, held(kept, [old])[old.id], "repeated", now)
+        kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])
+    return Admission(new.id, action, old.id, words)
 
 
 def _neighbours(
@@ -167,16 +160,6 @@ def _neighbours(
     ]
 
 
-def _apply(store: Store, old: StoredMemory, new: StoredMemory, verdict: Admission) -> None:
-    kept = store.lifecycle
-    now = datetime.now(UTC)
-    newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
-    kept.relate([Relation(newer.id, older.id, _RELATION[verdict.action], verdict.words, now)])
-    if verdict.action is Action.REINFORCED:
-        again = reviewed(old, held(kept, [old])[old.id], "repeated", now)
-        kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])
-
-
 def judged(old: str, new: str, cosine: float | None = None) -> tuple[Action, float]:
     """What a new text means for an old one of the same project, and how close the two are."""
     one, other = (" ".join(text.casefold().split()).rstrip(" .!") for text in (old, new))
@@ -199,7 +182,7 @@ def derive_pending(store: Store, project: ProjectId, *, limit: int = 500) -> int
 ALIKE = 0.9
 FEWEST_WORDS = 8
 _CROWD = 50  # texts that share a rare word and are compared: more are boilerplate
-_EVIDENCE = {"repeats": "says the same, word for word", "similar": "shares nine words of ten"}
+_EVIDENCE = {"repeats": _SAME, "similar": "shares nine words of ten"}
 _PATTERN_SESSIONS = 3
 _BATCH = 1_000
 _Item = TypeVar("_Item")
@@ -345,9 +328,7 @@ def _faded(store: Store, memories: Iterable[StoredMemory], now: datetime) -> lis
     faded = []
     for batch in _batches(memory for memory in memories if memory.status is Status.ACTIVE):
         known = held(store.lifecycle, batch)
-        for memory in batch:
-            state = state_of(strength_at(memory, known[memory.id], now))
-            faded += [memory.id] if state in (State.SILENT, State.UNAVAILABLE) else []
+        faded += [one.id for one in batch if strength_at(one, known[one.id], now) < DORMANT_FROM]
     return faded
 
 

@@ -97,15 +97,10 @@ def drafted(
 def accepted(old: StoredMemory, body: str | None, kind: Kind | str | None) -> StoredMemory:
     """A proposal, or what an agent, a tool or a file said, as a person's own word."""
     text = clean(body) if body is not None and body.strip() else old.body
-    return replace(
-        old,
-        body=text,
-        title=_title_of(text) if text != old.body else old.title,
-        kind=kind_of(kind) if kind is not None else old.kind,
-        status=Status.ACTIVE if old.status is Status.PROPOSED else old.status,
-        trust=Trust.USER,
-        provenance={**old.provenance, "accepted": True, BY_HAND: True},
-    )
+    changes = changes_of(kind=kind, title=_title_of(text) if text != old.body else None)
+    status = Status.ACTIVE if old.status is Status.PROPOSED else old.status
+    provenance = {**old.provenance, "accepted": True, BY_HAND: True}
+    return replace(old, body=text, status=status, trust=Trust.USER, provenance=provenance, **changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +163,12 @@ def kind_of(kind: Kind | str) -> Kind:
     return choice(Kind, kind, "kind")
 
 
-def _cleaned(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(clean, texts))
-
-
 _FIT: Mapping[str, Callable[[Any], Any]] = {
     "body": clean,
     "title": lambda title: clean(title)[:200],
     "kind": kind_of,
-    "topics": _cleaned,
-    "files": _cleaned,
+    "topics": lambda topics: tuple(map(clean, topics)),
+    "files": lambda files: tuple(map(clean, files)),
     "pinned": bool,
 }
 

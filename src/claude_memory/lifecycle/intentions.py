@@ -45,16 +45,24 @@ class Due(NamedTuple):
 
 def due(intentions: Iterable[Intention], occasion: Occasion, *, given: Collection[str] = ()) -> list[Due]:
     """Those that are due now and were not given yet: most important first, then the longest overdue."""
+
+    def urgency(one: Due) -> tuple[int, datetime]:
+        moments = (one.intention.snoozed_until or one.intention.at, one.intention.deadline)
+        since = min(filter(None, moments), default=one.intention.created_at)
+        return _ORDER[one.intention.priority], since
+
     waiting = [item for item in intentions if item.id not in given]
-    found = [Due(item, reason) for item in waiting if (reason := _why_due(item, occasion))]
-    return sorted(found, key=lambda one: (_ORDER[one.intention.priority], _since(one.intention)))
+    return sorted((Due(item, why) for item in waiting if (why := _why_due(item, occasion))), key=urgency)
 
 
 def _why_due(intention: Intention, occasion: Occasion) -> str:
     """Why an intention is due, in words; empty if it is not. Any of its triggers is enough."""
     now, deadline, snoozed = occasion.now, intention.deadline, intention.snoozed_until
-    is_elsewhere = intention.codebase and not _is_meant(intention.codebase, occasion.project)
-    if intention.status is not IntentionStatus.OPEN or is_elsewhere:
+    project, codebase = occasion.project, intention.codebase
+    # A codebase is the project by one of its ids; 0.1.0 kept a name.
+    is_here = not codebase or codebase.casefold() == project.name.casefold()
+    is_here = is_here or codebase == project.id or f"id:{codebase}" in project.identities
+    if intention.status is not IntentionStatus.OPEN or not is_here:
         return ""
     if snoozed is not None:
         return "snoozed until now" if now >= snoozed else ""
@@ -65,12 +73,6 @@ def _why_due(intention: Intention, occasion: Occasion) -> str:
     if deadline is not None and now >= deadline - DEADLINE_NEAR:
         return f"its deadline is {_shown(deadline)}"
     return _why_here(intention, occasion)
-
-
-def _is_meant(codebase: str, project: Project) -> bool:
-    """Whether a codebase is the project: by its id; 0.1.0 kept a name."""
-    ids = {project.id, *(name.removeprefix("id:") for name in project.identities if name.startswith("id:"))}
-    return codebase in ids or codebase.casefold() == project.name.casefold()
 
 
 def _why_here(intention: Intention, occasion: Occasion) -> str:
@@ -100,11 +102,6 @@ def _glob(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*/?|\*|\?)", pattern)
     kinds = {"**/": "(?:[^/]*/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(kinds.get(part) or re.escape(part) for part in parts))
-
-
-def _since(intention: Intention) -> datetime:
-    moments = [intention.snoozed_until or intention.at, intention.deadline]
-    return min((moment for moment in moments if moment), default=intention.created_at)
 
 
 def _shown(moment: datetime) -> str:
@@ -137,6 +134,8 @@ class IntentionBook:
         moment, said = now or datetime.now(UTC), self.clean(text).strip()
         if at is not None and in_ is not None:
             raise InvalidInput("give a time or a span, not both")
+        if in_ and span(in_) is None:
+            raise InvalidInput(f"cannot read the span {in_!r}: try 2h, 90 minutes, 3 days")
         if not said:
             raise InvalidInput("an intention needs a text")
         if len(said) > MAX_CHARACTERS:
@@ -146,7 +145,7 @@ class IntentionBook:
             project=self.project.id,
             text=said,
             created_at=moment,
-            at=self.when(at, moment) if at else self.after(in_, moment) if in_ else None,
+            at=upcoming(when, now=moment) if (when := at or in_) else None,
             deadline=upcoming(deadline, now=moment, end=True) if deadline else None,
             files=tuple(files),
             topics=tuple(topic.strip() for topic in topics if topic.strip()),
@@ -177,20 +176,10 @@ class IntentionBook:
     def snooze(self, id_: str, until: str, *, now: datetime | None = None) -> Intention:
         """Put it off for a span or until a time: it is silent until then, and due from then on."""
         moment = now or datetime.now(UTC)
-        then = self.when(until, moment)
+        then = upcoming(until, now=moment)
         if then <= moment:
             raise InvalidInput("snooze to a time ahead")
         return self._changed(id_, snoozed_until=then)
-
-    def when(self, text: str, now: datetime | None = None) -> datetime:
-        """The moment that a time or a span means to this person."""
-        return upcoming(text, now=now or datetime.now(UTC))
-
-    def after(self, text: str, now: datetime | None = None) -> datetime:
-        """The moment at the end of a span."""
-        if span(text) is None:
-            raise InvalidInput(f"cannot read the span {text!r}: try 2h, 90 minutes, 3 days")
-        return self.when(text, now)
 
     def _changed(self, id_: str, **changes: Any) -> Intention:
         """Change the one open intention that an id or its beginning names."""

@@ -8,7 +8,7 @@ named a day before, and only a clock that ran on steadily since then carries it 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,10 +52,6 @@ class Retention:
             return None
         return replace(self, wall=now.timestamp(), steady=self.steady + passed, jumped_from=None)
 
-    def seen_forgotten(self, ids: Collection[str]) -> Retention:
-        """Note which memories are forgotten now; one that was brought back starts anew."""
-        return replace(self, forgotten={id_: self.forgotten.get(id_, self.steady) for id_ in ids})
-
     def past_undoing(self, days: int) -> list[str]:
         """Memories that were forgotten for so long, and a day more."""
         limit = self.steady - days * DAY - GRACE_SECONDS
@@ -82,24 +78,20 @@ def prune(
         save(home, state)
         return Pruned()
     hidden = store.memories.find(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
-    state = state.seen_forgotten([item.id for item in hidden])
-    due = state.events_before if settings.keep_events_days else None
-    save(home, replace(state, events_before=_events_to_go(store, settings, now)))
+    # One that was brought back in between starts anew.
+    seen = {str(item.id): state.forgotten.get(item.id, state.steady) for item in hidden}
+    past = set(replace(state, forgotten=seen).past_undoing(settings.forget_undo_days))
+    days = settings.keep_events_days
+    due = state.events_before if days else None
+    # Too old by the newest that is stored, not by the clock.
+    newest = store.archive.events(SearchScope(None), EventFilter(), limit=1) if days else []
+    to_go = [(min(now, event.timestamp) - timedelta(days=days)).timestamp() for event in newest]
+    save(home, replace(state, forgotten=seen, events_before=to_go[0] if to_go else None))
     events = store.archive.prune(datetime.fromtimestamp(due, UTC)) if due is not None else 0
     undo_until = now - timedelta(days=settings.forget_undo_days)
-    past = set(state.past_undoing(settings.forget_undo_days))
-    ids = [
-        item.id for item in hidden if item.id in past and item.forgotten_at and item.forgotten_at < undo_until
-    ]
+    gone = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
+    ids = [id_ for id_ in gone if id_ in past]
     return Pruned(events, erase(ids) if ids else 0)
-
-
-def _events_to_go(store: Store, settings: Settings, now: datetime) -> float | None:
-    """Events from before this moment are too old, by the newest that is stored and not by the clock."""
-    newest = store.archive.events(SearchScope(None), EventFilter(), limit=1)
-    if not settings.keep_events_days or not newest:
-        return None
-    return (min(now, newest[0].timestamp) - timedelta(days=settings.keep_events_days)).timestamp()
 
 
 def keep_within_cap(home: Path, store: Store, settings: Settings, now: datetime) -> MadeRoom:

@@ -11,11 +11,10 @@ import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.base import Store
@@ -45,77 +44,44 @@ def sketch(content: bytes) -> str:
 
 def changed_share(before: str, after: str) -> float:
     """How much of a file changed, 0 to 1, by two sketches."""
-    if before == after:
-        return 0.0
-    one, other = _hashes(before), _hashes(after)
-    if not one and not other:
-        return 0.0
+    one, other = (set(re.findall(r"\w{10}", text.partition(":")[2])) for text in (before, after))
     smallest = set(sorted(one | other)[:_SAMPLE])
-    return 1.0 - len(smallest & one & other) / max(len(smallest), 1)
+    return 1.0 - len(smallest & one & other) / len(smallest) if smallest else 0.0
 
 
 def tied(memories: Iterable[StoredMemory], root: Path) -> list[FileState]:
     """What the files of new memories hold right now; files outside the project are left alone."""
-    found = []
-    for memory in memories:
-        for file in memory.files:
-            content = read_inside(root, file)
-            if content is not None:
-                found.append(FileState(memory.id, file, sketch(content)))
-    return found
+    files = ((memory.id, file, read_inside(root, file)) for memory in memories for file in memory.files)
+    return [FileState(id_, file, sketch(content)) for id_, file, content in files if content is not None]
 
 
 def refreshed(store: Store, project: Project, root: Path) -> int:
-    """Compare files with what they were, and mark their memories; returns how many changed their standing."""
+    """Compare files with what they were, and mark their memories; returns how many changed their standing.
+
+    What speaks against a memory stands in its provenance, where ranking and context find it.
+    """
     kept = store.lifecycle
     scope = SearchScope((project.id,))
     words: defaultdict[MemoryId, list[str]] = defaultdict(list)
     changed = []
     for state in kept.file_states(scope):
-        now = staleness(state, read_inside(root, state.path))
+        now, content = f"{state.path} is gone", read_inside(root, state.path)
+        if content is not None:
+            share = changed_share(state.sketch, sketch(content))
+            now = f"{state.path} changed by {share:.0%} since" if share >= CHANGED_A_LOT else ""
         words[state.memory] += [now] if now else []
         if now != state.stale:
             changed.append(state._replace(stale=now))
     if changed:
         kept.put_file_states(changed)
         for memory in store.memories.find(scope, MemoryFilter(), ids=[state.memory for state in changed]):
-            store.memories.update(marked(memory, "; ".join(words[memory.id])))
+            rest = {name: value for name, value in memory.provenance.items() if name != STALE}
+            mark = {STALE: "; ".join(words[memory.id])} if words[memory.id] else {}
+            store.memories.update(replace(memory, provenance=rest | mark))
     return len({state.memory for state in changed})
 
 
-def marked(memory: StoredMemory, words: str) -> StoredMemory:
-    """The memory with what speaks against it in its provenance, where ranking and context find it."""
-    rest = {name: value for name, value in memory.provenance.items() if name != STALE}
-    return replace(memory, provenance={**rest, STALE: words} if words else rest)
-
-
-def staleness(state: FileState, content: bytes | None) -> str:
-    """In words how a file differs from what it was; empty if it does not differ much."""
-    if content is None:
-        return f"{state.path} is gone"
-    share = changed_share(state.sketch, sketch(content))
-    return f"{state.path} changed by {share:.0%} since" if share >= CHANGED_A_LOT else ""
-
-
-def _hashes(text: str) -> set[str]:
-    _, _, hashes = text.partition(":")
-    return {hashes[place : place + 10] for place in range(0, len(hashes), 10)}
-
-
 # --- what a text says of files
-
-
-class Claim(NamedTuple):
-    """One thing said of a file: that it holds a name, and perhaps the value of it."""
-
-    path: str
-    name: str
-    value: str = ""
-
-
-def claims(text: str) -> list[Claim]:
-    """What a text says of files, in its order; few, and only what has a plain form."""
-    return list(dict.fromkeys(_claims(text[:_READ_CHARACTERS])))[:_MOST_CLAIMS]
 
 
 def out_of_date(memory: StoredMemory, root: Path | None) -> str:
@@ -130,38 +96,34 @@ def out_of_date(memory: StoredMemory, root: Path | None) -> str:
 
 def checked(text: str, root: Path) -> str:
     """In words what of a text's claims no longer holds; empty if all holds or nothing can be told."""
-    return "; ".join(words for claim in claims(text) if (words := _against(claim, root)))
+    return "; ".join(words for claim in claims(text) if (words := _against(*claim, root)))
 
 
-def _claims(text: str) -> Iterator[Claim]:
-    for match in _SYMBOL.finditer(text):
-        yield Claim(match[1], match[2])
-    for sentence in (item.said for item in sentences(text)):
+def claims(text: str) -> list[tuple[str, str, str]]:
+    """What a text says of files: the path, a name in it, and perhaps its value; few, and in a plain form."""
+    head = text[:_READ_CHARACTERS]
+    found = [(match[1], match[2], "") for match in _SYMBOL.finditer(head)]
+    for sentence in (item.said for item in sentences(head)):
         values = _VALUE.findall(sentence)
         files = set(_FILE.findall(_VALUE.sub(" ", sentence))) if values else set()
-        if len(files) == 1:
-            (path,) = files
-            yield from (Claim(path, name, value) for name, value in values)
+        found += [(*files, *value) for value in values if len(files) == 1]
+    return list(dict.fromkeys(found))[:_MOST_CLAIMS]
 
 
-def _against(claim: Claim, root: Path) -> str:
-    content = read_inside(root, claim.path)
+def _against(file: str, name: str, value: str, root: Path) -> str:
+    content, path = read_inside(root, file), root / file
     if content is None:
         # A path that never was in this tree may be another machine's or a sentence's own: nothing is told.
-        gone = "/" in claim.path and (root / claim.path).parent.is_dir() and not (root / claim.path).exists()
-        return f"{claim.path} is gone" if gone else ""
+        return f"{file} is gone" if "/" in file and path.parent.is_dir() and not path.exists() else ""
+    last = re.escape(name if value else re.split(r"\.|::", name)[-1])
     text = content.decode("utf-8", "replace")
-    last = re.split(r"\.|::", claim.name)[-1] if not claim.value else claim.name
-    lines = [line for line in text.splitlines() if re.search(rf"(?<!\w){re.escape(last)}(?!\w)", line)]
+    lines = [line for line in text.splitlines() if re.search(rf"(?<!\w){last}(?!\w)", line)]
     if not lines:
-        return f"{claim.name} is gone from {claim.path}"
-    if not claim.value or any(
-        re.search(rf"(?<![\w.]){re.escape(claim.value)}(?![\w.])", line) for line in lines
-    ):
+        return f"{name} is gone from {file}"
+    if not value or any(re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.])", line) for line in lines):
         return ""
-    set_to = (re.search(rf"{re.escape(last)}[\"']?\s*[=:]\s*[\"']?([\w.%+-]+)", line) for line in lines)
-    now = next((match[1] for match in set_to if match), "")
-    return f"{claim.name} in {claim.path} changed since" + (f", now {now}" if now else "")
+    now = re.search(rf"{last}[\"']?[ \t]*[=:][ \t]*[\"']?([\w.%+-]+)", "\n".join(lines))
+    return f"{name} in {file} changed since" + (f", now {now[1]}" if now else "")
 
 
 def read_inside(root: Path, file: str) -> bytes | None:
@@ -169,13 +131,12 @@ def read_inside(root: Path, file: str) -> bytes | None:
     if "\0" in file:  # no file can be called so
         return None
     base = os.path.realpath(root)
-    path = os.path.realpath(Path(base) / file)
-    if not path.startswith(base + os.sep):
-        return None
+    path = Path(os.path.realpath(Path(base) / file))
     try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # a pipe would be waited for without end
+        # A pipe would be waited for without end.
+        if not str(path).startswith(base + os.sep) or not stat.S_ISREG(path.stat().st_mode):
             return None
-        with Path(path).open("rb") as handle:
+        with path.open("rb") as handle:
             return handle.read(_MOST_BYTES)
     except OSError:
         return None

@@ -90,11 +90,8 @@ def strength_at(memory: StoredMemory, known: Strength | None, now: datetime) -> 
 
 def state_of(strength: float) -> State:
     """The state that a strength stands for."""
-    if strength >= ACTIVE_FROM:
-        return State.ACTIVE
-    if strength >= DORMANT_FROM:
-        return State.DORMANT
-    return State.SILENT if strength >= SILENT_FROM else State.UNAVAILABLE
+    least = {State.ACTIVE: ACTIVE_FROM, State.DORMANT: DORMANT_FROM, State.SILENT: SILENT_FROM}
+    return next((state for state, at in least.items() if strength >= at), State.UNAVAILABLE)
 
 
 def reviewed(memory: StoredMemory, known: Strength | None, reason: str, now: datetime) -> Strength:
@@ -205,7 +202,6 @@ _LEDGER_EVENTS, _MOST_EVENTS = 100_000, 2_000
 FEWEST_WORDS = 4
 LEAST_SHARE = 0.5
 _READERS = ("Read", "NotebookRead")
-_INJECTIONS = (EventKind.INJECTION,)
 _CALLS = (EventKind.TOOL_USE, EventKind.TOOL_FAILURE)
 
 
@@ -233,14 +229,14 @@ class Given:
 
 def given(store: Store, scope: SearchScope, memory: str, *, limit: int = 5) -> list[Given]:
     """The last times one memory was given, newest first."""
-    events = store.archive.events(scope, EventFilter(kinds=_INJECTIONS), limit=_MOST_EVENTS)
+    events = store.archive.events(scope, EventFilter(kinds=(EventKind.INJECTION,)), limit=_MOST_EVENTS)
     mine = [event for event in events if memory in _memories(event)]
     return [Given(event.timestamp, event.session, _given_at(event)) for event in mine[:limit]]
 
 
 def ledger(store: Store, scope: SearchScope, *, since: datetime | None = None) -> list[LedgerLine]:
     """The injections of a project, newest day first."""
-    wanted = EventFilter(kinds=(*_INJECTIONS, *_CALLS), since=since)
+    wanted = EventFilter(kinds=(EventKind.INJECTION, *_CALLS), since=since)
     sums: dict[tuple[date, SessionId | None, str], list[Event]] = {}
     calls: dict[SessionId | None, list[Event]] = {}
     for event in reversed(store.archive.events(scope, wanted, limit=_LEDGER_EVENTS)):
@@ -265,17 +261,14 @@ def ledger(store: Store, scope: SearchScope, *, since: datetime | None = None) -
 def note_uses(store: Store, project: Project, since: datetime) -> int:
     """Count given memories that were then used as reviews; each once per session and giving."""
     scope = SearchScope((project.id,))
-    wanted = EventFilter(kinds=(*_INJECTIONS, EventKind.TOOL_USE, EventKind.REPLY), since=since)
+    wanted = EventFilter(kinds=(EventKind.INJECTION, EventKind.TOOL_USE, EventKind.REPLY), since=since)
     events = store.archive.events(scope, wanted, limit=_MOST_EVENTS)[::-1]
     memories = _find(store, scope, events)
-    kept, noted = store.lifecycle, []
+    kept = store.lifecycle
     known = held(kept, list(memories.values()))
-    for review in _first_uses(events, memories):
-        if review not in kept.reviews(review.memory):
-            known[review.memory] = reviewed(
-                memories[review.memory], known[review.memory], review.reason, review.at
-            )
-            noted.append(review)
+    noted = [one for one in _first_uses(events, memories) if one not in kept.reviews(one.memory)]
+    for one in noted:
+        known[one.memory] = reviewed(memories[one.memory], known[one.memory], one.reason, one.at)
     if noted:
         kept.put_strengths({review.memory: known[review.memory] for review in noted}, noted)
     return len(noted)
@@ -326,10 +319,8 @@ def _used(
 
 
 def _uses(event: Event, memory: StoredMemory) -> bool:
-    if event.kind is EventKind.INJECTION:
-        return False
-    if event.kind is EventKind.TOOL_USE:
-        return bool(_how_used(event, memory.id, memory.files))
+    if event.kind is not EventKind.REPLY:
+        return event.kind is EventKind.TOOL_USE and bool(_how_used(event, memory.id, memory.files))
     said = set(query_terms(" ".join(strings_in(event.payload))[:20_000]))
     words = set(query_terms(memory.body[:2_000]))
     shared = len(said & words)
