@@ -11,15 +11,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_HOMES = {  # the others are of `model`
     "Memory": "claude_memory.memory",
-    "NewMemory": "claude_memory.model",
-    "StoredMemory": "claude_memory.model",
-    "Hit": "claude_memory.model",
-    "Kind": "claude_memory.model",
-    "Trust": "claude_memory.model",
-    "Scope": "claude_memory.model",
-    "Status": "claude_memory.model",
     "MemoryAPI": "claude_memory.tasks.api",
     "SessionManager": "claude_memory.tasks.session_files",
 }
@@ -39,11 +32,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'claude_memory' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES.get(name, "claude_memory.model")), name)
 
 
 def __dir__() -> list[str]:

@@ -157,9 +157,8 @@ class NewMemory:
     session: str | None = None
     task: str | None = None
     created_at: datetime | None = None
-    trust: Trust | str | None = (
-        None  # `user` if a person says it, refused inside an agent; else an agent's word
-    )
+    # `user` if a person says it, refused inside an agent; else an agent's word
+    trust: Trust | str | None = None
     scope: Scope | str = Scope.PROJECT
     supersedes: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -282,11 +281,7 @@ def memory_id(seed: str) -> MemoryId:
     """Derive a memory's id, so that the same origin always gives the same memory."""
     import hashlib
 
-    number = int.from_bytes(
-        hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-    )
-    return MemoryId("m" + _base32(number))
-
-
-def _base32(number: int) -> str:
-    return "".join(_ID_ALPHABET[(number >> (5 * place)) & 31] for place in range(_ID_LENGTH))
+    digest = hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(digest, "big")
+    letters = (_ID_ALPHABET[(number >> (5 * place)) & 31] for place in range(_ID_LENGTH))
+    return MemoryId("m" + "".join(letters))

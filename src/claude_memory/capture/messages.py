@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from claude_memory.capture.parse import bound_text, event_kind, identity
@@ -41,30 +42,20 @@ _TEXT_KEYS = {
 }
 
 
+@dataclass
 class Preparer:
     """Prepares the turns of one file in order; remembers open calls, redacted, to pair their results."""
 
-    def __init__(
-        self,
-        agent: str,
-        settings: Settings,
-        exclude_of: Callable[[str], Sequence[str]],
-        calls: Mapping[str, Any] | None = None,
-        *,
-        path: str = "",
-        own_machine: bool = True,
-    ) -> None:
-        self._agent = agent
-        self._path = path
-        self._exclude = settings.exclude
-        self._most = settings.event_max_kb * 1024
-        self._exclude_of = exclude_of
-        self._own_machine = own_machine
-        self.calls: dict[str, Any] = dict(calls or {})
+    agent: str
+    settings: Settings
+    exclude_of: Callable[[str], Sequence[str]]
+    calls: dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+    own_machine: bool = True
 
     def message(self, turn: Turn) -> NewMessage | None:
         """What is kept of a turn; None when its folder is excluded or nothing is left of it."""
-        exclude = (*self._exclude, *self._exclude_of(turn.cwd))
+        exclude = (*self.settings.exclude, *self.exclude_of(turn.cwd))
         if exclude and "prompt" not in withhold({"cwd": turn.cwd, "prompt": ""}, exclude):
             return None
         if turn.role is Role.CALL:
@@ -72,7 +63,11 @@ class Preparer:
         if turn.role is Role.RESULT:
             return self._result(turn)
         whole = redact(turn.text)
-        return self._built(turn, bound_text(whole, self._most), whole) if whole.strip() else None
+        return (
+            self._built(turn, bound_text(whole, self.settings.event_max_kb * 1024), whole)
+            if whole.strip()
+            else None
+        )
 
     def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage:
         payload = {"tool_name": turn.tool, "tool_input": turn.given, "tool_response": ""}
@@ -98,23 +93,23 @@ class Preparer:
     ) -> NewMessage:
         event = self._event(turn, whole, more or {})
         return _message(
-            self._agent,
+            self.agent,
             turn.session,
             turn.role,
             text,
             turn.speaker,
             turn.manner,
             at=turn.at,
-            keys=keys(self._agent, turn.anchors, whole, event.id if event else ""),
+            keys=keys(self.agent, turn.anchors, whole, event.id if event else ""),
             cwd=turn.cwd,
             branch=turn.branch[:_ID_CHARACTERS],
             tool=(tool or turn.tool)[:_ID_CHARACTERS],
             call=turn.call[:_ID_CHARACTERS],
             failed=turn.failed,
             parent=turn.parent[:_ID_CHARACTERS],
-            path=self._path,
+            path=self.path,
             event=event,
-            imported=not self._own_machine,
+            imported=not self.own_machine,
         )
 
     def _event(self, turn: Turn, whole: str, more: Mapping[str, Any]) -> Event | None:
@@ -132,14 +127,14 @@ class Preparer:
         kind = event_kind(name)
         if key := _TEXT_KEYS.get(name):
             id_ = identity(kind, {**payload, key: whole}, turn.at)
-            payload[key] = bound_text(whole, self._most)
+            payload[key] = bound_text(whole, self.settings.event_max_kb * 1024)
         else:
             id_ = identity(kind, payload, turn.at)
         if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
             # A record tells more than a hook's payload; after the id, which both must share.
             payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
         own = SessionId(session[:_ID_CHARACTERS])
-        return Event(id_, kind, self._agent, own, ProjectId(""), turn.cwd, turn.at, payload)
+        return Event(id_, kind, self.agent, own, ProjectId(""), turn.cwd, turn.at, payload)
 
     def _event_name(self, turn: Turn) -> str:
         if turn.role is Role.USER:
@@ -153,7 +148,7 @@ class Preparer:
             return "PostCompact"
         # A compaction's note stands for its report, but for Claude Code, whose summary always follows.
         noted = turn.role is Role.NOTE and turn.text.startswith("compacted")
-        return "PreCompact" if noted and self._agent != DEFAULT_AGENT else ""
+        return "PreCompact" if noted and self.agent != DEFAULT_AGENT else ""
 
 
 def cut_clean(text: str, limit: int) -> str:

@@ -95,14 +95,9 @@ class _Reading:
         # Whether our own summariser was asked here: the first prompt tells.
         self.ours = state.get("ours", None if agent == DEFAULT_AGENT and not task.offset else False)
         self.reader = READERS[agent](self.source, state.get("reader", {}))
-        self.preparer = Preparer(
-            agent,
-            settings,
-            _exclusions,
-            state.get("calls"),
-            path=str(self.source.path),
-            own_machine=task.own_machine,
-        )
+        calls = dict(state.get("calls") or {})
+        path = str(self.source.path)
+        self.preparer = Preparer(agent, settings, _exclusions, calls, path, task.own_machine)
 
     def batches(self) -> Iterator[Batch]:
         for document in self._documents():
