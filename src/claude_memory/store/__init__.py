@@ -76,24 +76,22 @@ def push_summaries(
     url: str, summaries: Sequence[tuple[Any, ...]], sessions: Sequence[tuple[Any, ...]]
 ) -> None:
     """Write rows to plain tables at a server."""
-    try:
-        from claude_memory.store.postgres import directory
-    except ImportError as fault:
-        raise _not_installed(fault) from None
-    directory.push(url, summaries, sessions)
-
-
-def _not_installed(fault: ImportError) -> ConfigFault:
-    wanted = "pip install 'claude-memory-system[postgres]'"
-    return ConfigFault(f"a PostgreSQL server needs `{wanted}`: {fault.name} is missing")
+    _postgres("directory").push(url, summaries, sessions)
 
 
 def _open_server(url: str, patience_ms: int | None) -> PostgresStore:
+    store: PostgresStore = _postgres("team_store").PostgresStore(url, patience_ms)
+    return store
+
+
+def _postgres(module: str) -> Any:
+    from importlib import import_module
+
     try:
-        from claude_memory.store.postgres.team_store import PostgresStore
+        return import_module(f"claude_memory.store.postgres.{module}")
     except ImportError as fault:
-        raise _not_installed(fault) from None
-    return PostgresStore(url, patience_ms)
+        wanted = "pip install 'claude-memory-system[postgres]'"
+        raise ConfigFault(f"a PostgreSQL server needs `{wanted}`: {fault.name} is missing") from None
 
 
 def inspect(home: Path, settings: Settings) -> Inspection:
@@ -134,13 +132,9 @@ def database_path(home: Path, named: str) -> Path:
     if not named.strip():
         return home / "memory.db"
     if not named.startswith(_SQLITE) or not named[len(_SQLITE) :].strip("/"):
-        raise ConfigFault(f"setting store wants `sqlite:///PATH` or `postgresql://…`, not {_scheme(named)!r}")
+        head, mark, _ = named.partition("://")
+        shown = f"{head}{mark}…" if mark else named  # the rest of a URL may hold a password
+        raise ConfigFault(f"setting store wants `sqlite:///PATH` or `postgresql://…`, not {shown!r}")
     from pathlib import Path
 
     return home / Path(named[len(_SQLITE) :]).expanduser()
-
-
-def _scheme(named: str) -> str:
-    """Only the scheme is shown: the rest of a URL may hold a password."""
-    head, mark, _ = named.partition("://")
-    return f"{head}{mark}…" if mark else named

@@ -152,7 +152,8 @@ class Store(ABC):
     def projects(self) -> list[Project]:
         """Every project, by name."""
         with self.transactions.reading() as db:
-            return projects.all_projects(db)
+            numbers = rows.fetch(db, "SELECT number FROM projects ORDER BY name, id")
+            return [projects.load(db, number) for (number,) in numbers]
 
     def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
         """Let all of one project belong to another, which is given back; only its names are left."""

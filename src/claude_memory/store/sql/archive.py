@@ -309,14 +309,12 @@ class Archive(StorePart):
     ) -> list[tuple[MemoryId, int, int, int, Mapping[str, Any]] | None]:
         """For each conversation and message the visible exchange that holds it: memory, conversation, first,
         last, parts."""
+        found: list[Any] = []
         with self._connections.reading() as db:
-            found = [
-                (ordinal, next(db.execute(_EXCHANGES + _AT, (of, ordinal)), None)) for of, ordinal in places
-            ]
-        return [
-            (*row[:4], json.loads(row[4])) if row is not None and row[3] >= ordinal else None
-            for ordinal, row in found
-        ]
+            for of, ordinal in places:
+                row = next(db.execute(_EXCHANGES + _AT, (of, ordinal)), None)
+                found.append((*row[:4], json.loads(row[4])) if row and row[3] >= ordinal else None)
+        return found
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
         """The parts of those memories that are exchanges."""
@@ -341,15 +339,12 @@ class Archive(StorePart):
 
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
         """Sessions with reports that came in since the last `summed_up`; the latest first."""
+        waiting = []
         with self._connections.reading() as db:
-            waiting = rows.fetch(db, _WAITING_COMPACTIONS, (limit,))
-            reports = [
-                tuple(rows.read(Event, row) for row in db.execute(_REPORTS, one[:1])) for one in waiting
-            ]
-        return [
-            WaitingCompactions(SessionId(session), told, EventId(latest))
-            for (session, latest), told in zip(waiting, reports, strict=True)
-        ]
+            for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,)):
+                reports = tuple(rows.read(Event, row) for row in db.execute(_REPORTS, (session,)))
+                waiting.append(WaitingCompactions(SessionId(session), reports, EventId(latest)))
+        return waiting
 
     def summed_up(self, waiting: WaitingCompactions) -> None:
         """These need no more look, until another report of the session comes in."""
@@ -414,11 +409,5 @@ def _projects(scope: SearchScope) -> str | None:
 
 
 def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
-    given = {
-        "agent": within.agent or None,
-        "folder": within.folder,
-        "since": within.since,
-        "until": within.until,
-    }
-    values = {name: rows.bound(field) for name, field in given.items()}
-    return {**values, "projects": _projects(scope), "backslash": "\\"}
+    values = {name: rows.bound(getattr(within, name)) for name in ("folder", "since", "until")}
+    return {**values, "agent": within.agent or None, "projects": _projects(scope), "backslash": "\\"}

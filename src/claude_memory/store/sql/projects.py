@@ -147,12 +147,6 @@ def load(db: Database, number: int) -> Project:
     return Project(ProjectId(id_), name, path, tuple(identity for (identity,) in names))
 
 
-def all_projects(db: Database) -> list[Project]:
-    """Every project, by name."""
-    numbers = rows.fetch(db, "SELECT number FROM projects ORDER BY name, id")
-    return [load(db, number) for (number,) in numbers]
-
-
 def number_of(db: Database, id_: ProjectId) -> int:
     """The number of a project named in a row; one that was merged is the one it went into, an unknown one
     is taken in by its id."""
