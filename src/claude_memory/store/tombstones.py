@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from claude_memory.model import Event, EventId, MemoryId, ProjectId, StoredMemory
+from claude_memory.model import Event, EventId, ProjectId, StoredMemory
 from claude_memory.redact.erasure import ERASED, Hashed, Holder, holds, title_without, without
 from claude_memory.text.quotation import clean
 
@@ -28,28 +28,19 @@ _FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.numbe
     WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 
 
-def of_id(salt: str, id_: MemoryId) -> str:
-    """The hash under which an erased memory is known by its id alone."""
-    return _hash(salt, "memory", id_)
-
-
 def of_body(salt: str, project: ProjectId, body: str) -> str:
     """The hash of a memory's words in its project, whatever their letter case, spacing, character forms."""
     plain = " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
-    return _hash(salt, "body", project, plain)
-
-
-def of_event(salt: str, event: EventId) -> str:
-    """The hash under which an erased event is known."""
-    return _hash(salt, "event", event)
+    return of(salt, "body", project, plain)
 
 
 def of_message(salt: str, key: int) -> str:
     """The hash under which an erased message is known, by one of its keys."""
-    return MESSAGE + _hash(salt, "message", str(key))
+    return MESSAGE + of(salt, "message", str(key))
 
 
-def _hash(salt: str, *parts: str) -> str:
+def of(salt: str, *parts: str) -> str:
+    """The hash under which something erased is known: `memory` or `event`, and its id."""
     digest = hashlib.blake2b(key=salt.encode("ascii", "replace")[:64], digest_size=16)
     digest.update("\0".join(map(clean, parts)).encode("utf-8"))
     return digest.hexdigest()
@@ -83,7 +74,7 @@ class Tombstones:
         """Whether this memory was erased."""
         projects = self._names(memory.project)
         return any(
-            self._has(salt, of_id(salt, memory.id))
+            self._has(salt, of(salt, "memory", memory.id))
             or any(self._has(salt, of_body(salt, project, memory.body)) for project in projects)
             for salt in self._salts
         )
@@ -94,7 +85,7 @@ class Tombstones:
 
     def hold_event(self, event: EventId) -> bool:
         """Whether this event was erased."""
-        return any(self._has(salt, of_event(salt, event)) for salt in self._salts)
+        return any(self._has(salt, of(salt, "event", event)) for salt in self._salts)
 
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""

@@ -410,4 +410,5 @@ def _projects(scope: SearchScope) -> str | None:
 
 def _values(scope: SearchScope, within: ConversationFilter) -> dict[str, Any]:
     values = {name: rows.bound(getattr(within, name)) for name in ("folder", "since", "until")}
-    return {**values, "agent": within.agent or None, "projects": _projects(scope), "backslash": "\\"}
+    values["agent"] = rows.bound(within.agent or None)
+    return {**values, "projects": _projects(scope), "backslash": "\\"}

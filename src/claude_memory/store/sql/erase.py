@@ -93,12 +93,12 @@ def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None 
         events = work.sweep(lambda _: sentences)
         hashes = (sentence_hash(work.salt, project, text) for project in work.projects for text in said)
         changes.bury(db, [hash_ for hash_ in hashes if hash_ is not None])
-        changes.bury(db, [tombstones.of_event(work.salt, id_) for id_ in sorted(events)])
+        changes.bury(db, [tombstones.of(work.salt, "event", id_) for id_ in sorted(events)])
     work.understand_anew(sentences)
     gone = list(work.memories.values())
     ids = [*(memory.id for memory in gone), *work.pieces.values()]
     bodies = [tombstones.of_body(work.salt, memory.project, memory.body) for memory in gone]
-    changes.bury(db, [*(tombstones.of_id(work.salt, id_) for id_ in ids), *bodies])
+    changes.bury(db, [*(tombstones.of(work.salt, "memory", id_) for id_ in ids), *bodies])
     return work.finish()
 
 
@@ -159,7 +159,7 @@ class _Erasure:
                         around = rows.fetch(db, _EVENTS_AROUND, (number, told[0][2], told[-1][2]))
                         own.update(id_ for (id_,) in around)
         self.drop_events(own)
-        changes.bury(db, [tombstones.of_event(self.salt, id_) for id_ in sorted(own | events)])
+        changes.bury(db, [tombstones.of(self.salt, "event", id_) for id_ in sorted(own | events)])
         if sources:  # not every message is an event: they are known by their keys, too
             keyed = f"SELECT keys FROM messages WHERE number IN {_NUMBERED}"
             packed = rows.fetch(db, keyed, (rows.id_list(sorted(messages)),))
