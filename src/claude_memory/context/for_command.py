@@ -94,11 +94,8 @@ def at_command(scene: Scene, command: str) -> Offer:
     """How a command failed before and what worked, before it runs: at most one line; usually none."""
     past = _failures(scene, families(command))
     is_at_root = os.path.realpath(scene.folder) == os.path.realpath(scene.root)
-    line = (
-        _other_call(command, past, is_at_root=is_at_root)
-        or _same_reason(command, past)
-        or _same_check(command, past)
-    )
+    line = _other_call(command, past, is_at_root=is_at_root)
+    line = line or _same_reason(command, past) or _same_check(command, past)
     found = [line] if line is not None and line.memory not in scene.given else []
     return scene.offer(HEADING, found, MAX_TOKENS)
 
@@ -167,12 +164,9 @@ def _same_check(command: str, past: Sequence[Failure]) -> Line | None:
         is_same = bool(targets & before) if targets else not before
         edits = failure.edits() if error and (is_named or (is_same and not narrow)) else ""
         if edits:
-            call = next(
-                (one for one in segments(failure.command) if failure.family in families(one)), failure.command
-            )
-            text = (
-                f"{day(failure.seen.created)}: {quoted(call, 80)} failed with {quoted(error, 140)}; {edits}"
-            )
+            own = (one for one in segments(failure.command) if failure.family in families(one))
+            failed = f"{quoted(next(own, failure.command), 80)} failed with {quoted(error, 140)}"
+            text = f"{day(failure.seen.created)}: {failed}; {edits}"
             return failure.told(text, "the same check failed before")
     return None
 
@@ -186,29 +180,23 @@ def _same_reason(command: str, past: Sequence[Failure]) -> Line | None:
         for failure in failures:
             for rule in rules(failure.error):
                 sessions.setdefault(rule, set()).add(failure.seen.session)
-        often = sorted(
-            (rule for rule in sessions if len(sessions[rule]) >= SEVERAL),
-            key=lambda rule: -len(sessions[rule]),
+        often = [rule for rule in sessions if len(sessions[rule]) >= SEVERAL]
+        if not often:
+            continue
+        rule, *others = sorted(often, key=lambda rule: -len(sessions[rule]))[:REASONS]
+        last = next(failure for failure in failures if rule in failure.error)
+        line = next(line for line in last.error.splitlines() if rule in line)
+        since = day(min(failure.seen.created for failure in failures))
+        failed = len({failure.seen.session for failure in failures})
+        later = ", and passed later in that exchange" if last.after else ""
+        more = ", ".join(f"{quoted(other, 60)} in {len(sessions[other])}" for other in others)
+        text = (
+            f"`{kind}` failed in {failed} sessions since {since}: for {quoted(rule, 60)} in "
+            f"{len(sessions[rule])}, the last time on {day(last.seen.created)} with {quoted(line, 140)}"
+            f"{later}{f'; for {more}' if more else ''}"
         )
-        if often:
-            counts = [(rule, len(sessions[rule])) for rule in often[:REASONS]]
-            return _often(kind, failures, counts)
+        return last.told(text, f"it failed in {failed} sessions", last.worked())
     return None
-
-
-def _often(kind: str, failures: Sequence[Failure], counts: Sequence[tuple[str, int]]) -> Line:
-    (rule, count), *others = counts
-    last = next(failure for failure in failures if rule in failure.error)
-    line = next(line for line in last.error.splitlines() if rule in line)
-    since = day(min(failure.seen.created for failure in failures))
-    failed = len({failure.seen.session for failure in failures})
-    later = ", and passed later in that exchange" if last.after else ""
-    more = ", ".join(f"{quoted(other, 60)} in {number}" for other, number in others)
-    text = (
-        f"`{kind}` failed in {failed} sessions since {since}: for {quoted(rule, 60)} in {count}, the last "
-        f"time on {day(last.seen.created)} with {quoted(line, 140)}{later}{f'; for {more}' if more else ''}"
-    )
-    return last.told(text, f"it failed in {failed} sessions", last.worked())
 
 
 def _outcome(failure: Failure) -> str:

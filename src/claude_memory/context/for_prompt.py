@@ -210,13 +210,10 @@ def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
     said = [str(spoken["words"]) for spoken in record.get("asked", ()) if spoken.get("manner") == "rejection"]
     refused = [words for words in said if set(query_terms(words)) & set(shared)]
     ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
-    if not refused and not ended:
+    outcome = f"it ended with {ended}" if ended else ""
+    outcome = f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}" if refused else outcome
+    if not outcome:
         return ""
-    outcome = (
-        f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}"
-        if refused
-        else f"it ended with {ended}"
-    )
     commits = record.get("commits") or [{}]
     done = f" (commit {commits[-1]['hash'][:8]})" if commits[-1].get("hash") else ""
     return f"{'asked ' if is_telling else ''}{begun}; {outcome}{done}"

@@ -62,22 +62,13 @@ def _all(memory: StoredMemory) -> Iterator[tuple[str, Entity]]:
     if memory.session:
         yield "mentions", Entity("session", memory.session)
     text = f"{memory.title}\n{memory.body}"[:_READ]
-    yield from _stated(text)
-    for entity in _entities(text):
-        yield _relation(memory.kind, entity), entity
-
-
-def _stated(text: str) -> Iterator[tuple[str, Entity]]:
     for relation, pattern in (("caused_by", _CAUSE), ("depends_on", _NEED)):
-        for match in pattern.finditer(text):
-            for entity in _entities(match.group(1)):
-                yield relation, entity
-
-
-def _relation(kind: Kind, entity: Entity) -> str:
-    if kind is Kind.FIX and entity.kind == "error":
-        return "fixes"
-    return "decides" if kind is Kind.DECISION and entity.kind in ("package", "symbol") else "mentions"
+        for stated in pattern.findall(text):
+            yield from ((relation, entity) for entity in _entities(stated))
+    bears = {(Kind.FIX, "error"): "fixes", (Kind.DECISION, "package"): "decides"}
+    bears[Kind.DECISION, "symbol"] = "decides"
+    for entity in _entities(text):
+        yield bears.get((memory.kind, entity.kind), "mentions"), entity
 
 
 def _entities(text: str) -> Iterator[Entity]:
@@ -87,14 +78,12 @@ def _entities(text: str) -> Iterator[Entity]:
         yield Entity("error", match.group())
     for match in _PACKAGE.finditer(text):
         yield Entity("package", next(group for group in match.groups() if group).lower())
-    for quoted in [*_QUOTED.findall(text), *(line for line in text.splitlines() if line.startswith("$ "))]:
-        command = _COMMAND.match(quoted.strip())
-        if command:
+    lines = (line for line in text.splitlines() if line.startswith("$ "))
+    for quoted in map(str.strip, (*_QUOTED.findall(text), *lines)):
+        if command := _COMMAND.match(quoted):
             yield Entity("command", command.group(1))
-        elif re.fullmatch(r"[A-Za-z_][\w.]*(?:\(\))?", quoted.strip()) and not _FILE.fullmatch(
-            quoted.strip()
-        ):
-            yield Entity("symbol", quoted.strip().removesuffix("()"))
+        elif re.fullmatch(r"[A-Za-z_][\w.]*(?:\(\))?", quoted) and not _FILE.fullmatch(quoted):
+            yield Entity("symbol", quoted.removesuffix("()"))
     for match in _SYMBOL.finditer(_FILE.sub(" ", text)):
         if not _ERROR.fullmatch(match.group()):
             yield Entity("symbol", match.group().removesuffix("()"))

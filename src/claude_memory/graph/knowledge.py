@@ -162,42 +162,27 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
     """Write knowledge_graph.json, patterns.json and conventions.json of a project; unchanged ones stay."""
     known = knowledge(store, project)
     rules: dict[bool, list[dict[str, Any]]] = {True: [], False: []}  # conventions, and patterns
+    record: dict[str, Any]
     for rule in known.rules:
-        rules[rule.memory.kind is Kind.CONVENTION].append(
-            {
-                "id": rule.memory.id,
-                "kind": rule.memory.kind.value,
-                "text": rule.memory.body,
-                "sessions": rule.sessions,
-                "times": rule.times,
-                "since": rule.since.date().isoformat(),
-            }
-        )
+        record = {"id": rule.memory.id, "kind": rule.memory.kind.value, "text": rule.memory.body}
+        record |= {"sessions": rule.sessions, "times": rule.times, "since": rule.since.date().isoformat()}
+        rules[rule.memory.kind is Kind.CONVENTION].append(record)
     for item in known.recurring:
-        shown = list(item.sessions[:_SHOWN_SESSIONS])
+        shown = item.sessions[:_SHOWN_SESSIONS]
         record = {"kind": item.kind, "text": item.text, "sessions": len(item.sessions), "shown_in": shown}
         rules[item.kind == "check"].append(record)
-    decisions = [
-        {
-            "id": decision.memory.id,
-            "text": decision.memory.body,
-            "reason": decision.reason,
-            "replaced": list(decision.replaced),
-            "at": decision.memory.created_at.date().isoformat(),
-        }
-        for decision in known.decisions
-    ]
+    decisions = []
+    for decision in known.decisions:
+        record = {"id": decision.memory.id, "text": decision.memory.body, "reason": decision.reason}
+        at = decision.memory.created_at.date().isoformat()
+        decisions.append({**record, "replaced": decision.replaced, "at": at})
     things = [{"kind": item.kind, "name": item.name, "memories": n} for item, n in known.things]
     graph = {"decisions": decisions, "things": things, "edges": _edges(store, known)}
-    contents = {
-        "knowledge_graph.json": graph,
-        "patterns.json": rules[False],
-        "conventions.json": rules[True],
-    }
+    contents = (("knowledge_graph", graph), ("patterns", rules[False]), ("conventions", rules[True]))
     folder = private_folder(private_folder(home / "projects") / project.id)
     written = []
-    for name, content in contents.items():
-        path = folder / name
+    for name, content in contents:
+        path = folder / f"{name}.json"
         text = json.dumps(content, ensure_ascii=False, indent=1).encode("utf-8", "replace") + b"\n"
         if not path.exists() or path.read_bytes() != text:
             write_atomically(path, text)

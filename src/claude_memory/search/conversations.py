@@ -321,20 +321,6 @@ class ConversationBook:
             raise InvalidInput(f"{id_!r} could be {', '.join(names[:4])}: give more of the id")
         return known[names.index(session)]
 
-    def messages(
-        self, conversation: Conversation, *, first: int = 1, last: int | None = None
-    ) -> Sequence[Message]:
-        """Its messages by their ordinals."""
-        return self.archive.messages(conversation.number, first=first, last=last)
-
-    def count(self) -> int:
-        """How many there are."""
-        return self.archive.totals()["conversations"]
-
-    def agents(self) -> Sequence[str]:
-        """Whose there are."""
-        return self.archive.agents()
-
     def asked(self, query: str) -> Wording:
         """A question taken apart, to mark in messages what answers it."""
         return asked_of(self.archive, query) if query.strip() else Wording("", {}, {}, {})

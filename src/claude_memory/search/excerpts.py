@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -113,13 +113,13 @@ def match(asked: Wording, text: str, role: str = "user") -> float:
 
 def phrase(asked: Wording, text: str) -> float:
     """How exactly a text holds the question as it stands; 0 if it does not."""
-    whole = plain(text)
-    if not asked.phrase or not _contains(whole, asked.phrase):
+    whole, wanted = plain(text), asked.phrase
+    if not wanted or wanted not in whole:
+        return 0.0
+    if len(wanted) < _CERTAIN and not re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", whole):
         return 0.0
     lines = [plain(line).removeprefix(_PROMPT) for line in text[:_READ].splitlines()]
-    if asked.phrase in lines:
-        return WHOLE_LINE
-    within = any(asked.phrase in line for line in lines)
+    within = wanted not in lines and any(wanted in line for line in lines)
     return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
 
 
@@ -128,12 +128,6 @@ def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
     best = max(lines, key=lambda line: _line_worth(asked, line), default="")
     return _around(best, min((start for start, _ in asked.spans(best)), default=0), width)
-
-
-def _contains(whole: str, wanted: str) -> bool:
-    if len(wanted) >= _CERTAIN or wanted not in whole:
-        return wanted in whole
-    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", whole) is not None
 
 
 def _in_question(asked: Wording, text: str) -> list[str]:
@@ -200,9 +194,15 @@ def snippet(
     said = one_line(title).rstrip("…").casefold()
     besides = [part for part in parts if part.casefold() != said] or parts
     parts = [part for part in besides if not (said and said in part.casefold())] or besides
-    best = max(parts, key=lambda part: _sentence_worth(part, weights), default="")
+
+    def worth(sentence: str) -> float:
+        return (0.5 if sentence.endswith("?") else 1.0) * _sum(weights, index_terms(sentence))
+
+    best = max(parts, key=worth, default="")
     if len(best) > width:
-        return _around(best, _first_shared(best, weights.keys()), width)
+        terms = ((match.start(), index_terms(match.group())) for match in _TOKEN.finditer(best))
+        shared = (start for start, told in terms if not weights.keys().isdisjoint(told))
+        return _around(best, next(shared, 0), width)
     for following in parts[parts.index(best) + 1 :] if best else ():
         if len(best) + 1 + len(following) > width:
             break
@@ -227,15 +227,3 @@ def _from_a_line(part: str, whole: str) -> str:
     if at - begin <= 2 * WIDTH:
         return whole[begin:at] + part
     return part if whole[at - 1].isspace() else part.partition(" ")[2] or part
-
-
-def _sentence_worth(sentence: str, weights: Mapping[str, float]) -> float:
-    share = 0.5 if sentence.endswith("?") else 1.0
-    return share * _sum(weights, index_terms(sentence))
-
-
-def _first_shared(sentence: str, terms: Collection[str]) -> int:
-    for match in _TOKEN.finditer(sentence):
-        if not set(index_terms(match.group())).isdisjoint(terms):
-            return match.start()
-    return 0

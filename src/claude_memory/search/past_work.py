@@ -109,7 +109,13 @@ class WorkBook:
         for id_, record in records.items():
             exchange = from_json(record)
             if edits := sum(count for name, count in exchange.files_edited if same_file(name, file)):
-                shaped.append(_shaped(id_, exchange, edits, wrote_line=id_ in writers))
+                why, ended = (
+                    _line(exchange.request or exchange.plan or exchange.handed),
+                    _line(exchange.closing),
+                )
+                told = (title(exchange), why, ended, exchange.session, exchange.branch, exchange.ended)
+                commits = tuple(f"{one.hash} {one.subject}".strip() for one in exchange.commits)
+                shaped.append(Shaped(id_, *told, edits, commits, line=id_ in writers))
         return sorted(shaped, key=lambda one: (one.line, one.timestamp), reverse=True)[:limit]
 
     def fix(self, error: str, *, limit: int = 5) -> list[Fixed]:
@@ -212,21 +218,6 @@ class WorkBook:
 
 def _has_words(text: str, wanted: Sequence[str]) -> bool:
     return all(word in text.casefold() for word in wanted)
-
-
-def _shaped(id_: MemoryId, exchange: Exchange, edits: int, *, wrote_line: bool) -> Shaped:
-    return Shaped(
-        id=id_,
-        title=title(exchange),
-        why=_line(exchange.request or exchange.plan or exchange.handed),
-        ended=_line(exchange.closing),
-        session=exchange.session,
-        branch=exchange.branch,
-        timestamp=exchange.ended,
-        edits=edits,
-        commits=tuple(f"{commit.hash} {commit.subject}".strip() for commit in exchange.commits),
-        line=wrote_line,
-    )
 
 
 def _fixed(

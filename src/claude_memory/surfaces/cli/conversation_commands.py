@@ -105,9 +105,9 @@ def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Result:
             facts, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
             room = len(text) if columns is None else max(columns - len(facts), 20)
             lines.append(f"{dim(facts)}{text if len(text) <= room else text[: room - 1] + '…'}")
-    total = counted(memory.archive.totals()["conversations"], "conversation")
-    notes = [f"{len(recalled):,} of {total}"] if recalled else []
-    nothing = "nothing found; try other words or fewer filters" if book.count() else NOTHING_YET
+    total = memory.archive.totals()["conversations"]
+    notes = [f"{len(recalled):,} of {counted(total, 'conversation')}"] if recalled else []
+    nothing = "nothing found; try other words or fewer filters" if total else NOTHING_YET
     return Result(documents, lines, notes, nothing=nothing)
 
 
@@ -221,7 +221,7 @@ def conversation(
     with reading("ID[:RANGE]"):
         id_, first, last = book.range_of(named)
     talk = book.named(id_)
-    messages = book.messages(talk, first=first, last=last)
+    messages = memory.archive.messages(talk.number, first=first, last=last)
     if not messages:
         known = counted(talk.messages, "message")
         raise NotFound(f"nothing in {named}: conversation {talk.session} has {known}")

@@ -302,7 +302,7 @@ class RecallScreen(App["Conversation"]):
     def _read(self, chosen: Recalled, around: int) -> None:
         """Show the messages around one of them, which stands on top."""
         talk, first = chosen.conversation, max(around - WINDOW // 2, 1)
-        messages = self._memory.conversations.messages(talk, first=first, last=first + WINDOW - 1)
+        messages = self._memory.archive.messages(talk.number, first=first, last=first + WINDOW - 1)
         width, asked = self._talk.scrollable_content_region.width, self._answer.asked or self._nothing
         lines, self._rows = conversation(
             talk, messages, asked, chosen.ordinals, width, self.console, self._styles
@@ -323,7 +323,7 @@ class RecallScreen(App["Conversation"]):
             told = told or self._answer.fault
             count = len(self._answer.recalled)
             found = counted(count, "conversation") + ("" if self._answer.final else " …")
-            if not count and not self._memory.conversations.agents():
+            if not count and not self._memory.archive.agents():
                 found = "no conversations yet: claude-memory import reads them"
         line = told or " · ".join([found, where, self._within.agent or "every agent"])
         self.query_one("#standing", Static).update(Text(one_line(line), no_wrap=True))
@@ -374,7 +374,7 @@ class RecallScreen(App["Conversation"]):
         self._ask()
 
     def action_agent(self) -> None:
-        names = [None, *self._memory.conversations.agents()]
+        names = [None, *self._memory.archive.agents()]
         at = names.index(self._within.agent) if self._within.agent in names else 0
         self._within = self._within._replace(agent=names[(at + 1) % len(names)])
         self._ask()
