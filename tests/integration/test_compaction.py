@@ -156,6 +156,20 @@ def test_a_compaction_that_began_has_its_summary_before_it_is_over(memory: Memor
     assert (late.id, late.kind) == (early.id, "transcript")
 
 
+def test_what_was_understood_from_a_stretch_stands_in_its_summary(memory: Memory, session: Session) -> None:
+    second_part(session)
+    places = [{"conversation": SESSION, "messages": [1]}]
+    rule = replace(
+        memory.remember(NewMemory(body="Money is Decimal.", kind="convention", session=SESSION)),
+        provenance={"source": "understood", "places": places},
+    )
+    memory.store.memories.update(rule)
+    session.compact()
+    [kept] = compacted(memory)
+    assert kept.summary["conventions"] == ["Money is Decimal."]
+    assert kept.summary["sources"]["conventions"] == [[1]]
+
+
 def test_each_compaction_is_summed_up_with_exactly_its_own_messages(memory: Memory, session: Session) -> None:
     first_part(session)
     session.compact("auto", 180_000)

@@ -346,7 +346,7 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     [line] = lines_of(home)
     assert line["summary"] == "The s1 client retries payments with exponential backoff"
     assert line["artifacts"] == ["pay.py"]
-    assert line["open_threads"] == ["write docs"]
+    assert line["open_threads"] == ["write docs", "add a metric"]
     assert "Retry payments of s1 with backoff" in line["decisions"][0]
     assert "the gateway throttles us" in line["decisions"][0]
     files = memory.notes.files
@@ -356,7 +356,7 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     assert decisions.count("Retry payments of s1 with backoff") == 2, "as a workstream, and as settled"
     assert "- [ ] write docs\n- [x] add retries" in files.todo.read_text("utf-8")
     assert "`pytest tests/pay` failed with “TypeError: retry()" in files.lessons.read_text("utf-8")
-    assert "- write docs" in files.buffer.read_text("utf-8")
+    assert "- add a metric" in files.buffer.read_text("utf-8")
     daily = files.daily(datetime.now().astimezone().date())
     assert daily.read_text("utf-8").count("retries payments") == 1
     lesson = asked(memory, "pytest TypeError retry", kinds=["lesson"])[0]

@@ -364,7 +364,7 @@ Command = Callable[..., Any]
 @pytest.fixture
 def command(memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     from claude_memory.platform import agents as caller
-    from claude_memory.surfaces.cli.app import run
+    from claude_memory.surfaces.cli import main
 
     monkeypatch.setattr(caller, "ancestor_agent", lambda: "")
     for name in caller.MARKERS:
@@ -373,7 +373,7 @@ def command(memory: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setenv("CLAUDE_MEMORY_EMBEDDER", "none")
 
     def inbox(*words: str, code: int = 0) -> Any:
-        ended = run(["inbox", *words, "--json"])
+        ended = main(["inbox", *words, "--json"])
         shown = capsys.readouterr()
         assert ended == code, shown.err
         return json.loads(shown.out) if code == 0 else shown.err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from claude_memory.model import ProjectId, SessionId
+from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.model import Message
 from claude_memory.summaries.making import budget, summarise, tokens_of
 from claude_memory.summaries.shelf import faults, is_readable, summary_faults
@@ -217,6 +217,14 @@ def test_what_is_open_is_told_by_tasks_outcome_checks_and_edits() -> None:
     assert handed["tasks_pending"] == ["from before"]
 
 
+def test_what_closing_words_list_as_left_is_open() -> None:
+    first = exchange(1, closing="Done.\n\nRemaining:\n- **docs** of the export\n- a retry\n\nAll green.")
+    second = exchange(7, closing="The mail goes out now.")
+    texts = summarise([first, second])["tasks_pending"]
+    assert "a retry" in texts
+    assert "docs of the export" in texts
+
+
 def test_announcements_of_the_next_step_are_no_story() -> None:
     said = ("Let me look at the mail.", "The worker drops links over 2 KB. Now fix it:", "Now add a test:")
     told = summarise([exchange(1, said=said)])["important_context"]
@@ -243,6 +251,26 @@ def test_work_that_goes_on_behind_a_compaction_says_with_what() -> None:
     before = exchange(1, asked=(said("move the export out of the request"),), outcome=Outcome.OPEN)
     summary = summarise([exchange(9, said=("Now the mail.",))], earlier=[before])
     assert summary["important_context"][0] == "Went on with: move the export out of the request"
+
+
+def test_typed_memories_that_are_handed_in_stand_in_their_places() -> None:
+    def memory(kind: Kind, body: str) -> StoredMemory:
+        return StoredMemory(
+            memory_id(body), ProjectId("p"), kind, body[:9], body, NOON, NOON, Trust.USER,
+            provenance={"places": [{"conversation": "s1", "messages": [4]}]},
+        )  # fmt: skip
+
+    given = [
+        memory(Kind.DECISION, "Use Procrastinate."),
+        memory(Kind.CONVENTION, "Money is Decimal."),
+        memory(Kind.FIX, "Raise the memory of Redis."),
+    ]
+    summary = summarise([exchange(1)], memories=given)
+    assert [(one["decision"], one["messages"]) for one in summary["key_decisions"]] == [
+        ("Use Procrastinate.", [4])
+    ]
+    assert summary["conventions"] == ["Money is Decimal."]
+    assert [one["solution"] for one in summary["error_solutions"]] == ["Raise the memory of Redis."]
 
 
 def test_a_check_that_failed_and_then_passed_is_an_error_with_its_solution() -> None:

@@ -39,6 +39,7 @@ from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter
 from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand import calls, commands, sessions
+from claude_memory.understand.agent_summary import called_open
 from claude_memory.understand.model import Command, Exchange, SessionRecord
 from claude_memory.understand.statements import closing_points
 
@@ -255,8 +256,8 @@ def _joined(head: str, told: Mapping[str, str]) -> str:
 
 
 def open_threads(record: SessionRecord) -> list[str]:
-    """What is left to do: the agent's open tasks, what was not answered."""
-    threads = [task.title for task in record.open_tasks]
+    """What is left to do: the agent's open tasks, what its last words call open, what was not answered."""
+    threads = [*(task.title for task in record.open_tasks), *called_open(record.closing)]
     if not record.answered and record.last_request:
         threads.append(f"not answered: {shorten(one_line(record.last_request), 160)}")
     return list(dict.fromkeys(map(one_line, threads)))[:MOST_OPEN]

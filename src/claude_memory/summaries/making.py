@@ -11,16 +11,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from claude_memory.model import Kind, StoredMemory
 from claude_memory.summaries.shelf import ENTRIES, SOURCED
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import AgentSummary
-from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance
+from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
 from claude_memory.understand.sessions import OPEN_STATES, uncommitted
 from claude_memory.understand.titles import plan_title, without_announcements
 
@@ -62,6 +64,7 @@ def summarise(
     agent_summary: str = "",
     earlier: Sequence[Exchange] = (),
     open_tasks: Sequence[TaskItem] = (),
+    memories: Sequence[StoredMemory] = (),
     created: Set[str] = frozenset(),
     defined: Mapping[str, Sequence[str]] = MappingProxyType({}),
     max_tokens: int = MAX_TOKENS,
@@ -69,13 +72,15 @@ def summarise(
     """What these exchanges leave, within `max_tokens`: the part `summary` of a compact_NNN.json.
 
     `earlier` are exchanges that compactions before took: work may go on from them. `open_tasks` are those at
-    the end, `created` paths that were new, `defined` the names that edits of a file define.
+    the end, `memories` typed ones of the session, `created` paths that were new, `defined` the names that
+    edits of a file define.
     """
     written = agents.read(agent_summary) if agent_summary else AgentSummary({})
     begun = [each for each in earlier if _opening(each)][-1:]
     # The request from before that the work went on with; none where a new one came first.
     going_on = begun if exchanges and not _opening(exchanges[0]) else []
     pending = _once(_pending(exchanges, open_tasks, written))
+    typed = _typed(exchanges, memories)
     executive = (
         _about([*going_on, *exchanges], written),
         _done(exchanges),
@@ -84,15 +89,15 @@ def summarise(
     told = "\n\n".join(filter(None, executive))
     whole = {
         "executive": told or clipped(written.rest, 900) or "Nothing was asked or done.",
-        "key_decisions": _once(entry for each in exchanges for entry in _decided(each)),
+        "key_decisions": _once(chain(typed["key_decisions"], *map(_decided, exchanges))),
         "files_modified": _files(exchanges, written, created, defined)[:MAX_FILES],
         "code_snippets": list(_snippets(written)),
         "topics": _topics(exchanges, written),
         "tasks_completed": _once(_completed(exchanges))[-MAX_DONE:],
         "tasks_pending": pending,
         "important_context": _once(_context(exchanges, going_on, written)),
-        "error_solutions": list(_solutions(exchanges, written)),
-        "conventions": [],  # an agent or a model may write them; rules know them as memories
+        "error_solutions": [*_solutions(exchanges, written), *typed["error_solutions"]],
+        "conventions": _once(typed["conventions"]),
     }
     return _published(_fitted(whole, max_tokens))
 
@@ -163,6 +168,25 @@ def _decided(exchange: Exchange) -> Iterator[Entry]:
         yield _entry(places, topic=subjects, decision=_line(exchange.request), files=files)
 
 
+def _typed(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> dict[str, list[Entry]]:
+    """Memories that were understood from these exchanges, as entries of the lists they belong to."""
+    lists: dict[str, list[Entry]] = {"key_decisions": [], "error_solutions": [], "conventions": []}
+    here = {(each.session, place) for each in exchanges for place in range(each.first, each.last + 1)}
+    for memory in memories:
+        ends = [(session, end) for session, *both in places_of(memory) for end in both]
+        places, files = sorted({end for session, end in ends if (session, end) in here}), list(memory.files)
+        if not places:
+            continue
+        if memory.kind is Kind.DECISION:
+            lists["key_decisions"].append(_entry(places, decision=memory.body, files=files))
+        elif memory.kind is Kind.FIX:
+            known = {"error": memory.title, "solution": memory.body}
+            lists["error_solutions"].append(_entry(places, **known, files=files))
+        else:
+            lists["conventions"].append(_entry(places, text=_line(memory.body)))
+    return lists
+
+
 # --- files and code
 
 
@@ -184,9 +208,9 @@ def _files(
             if each.commits:
                 purposes[path] = each.commits[-1].subject
         moved |= _moved(each)
-    for section in reversed(written.sections()):
-        same = [path for path in counts if section.text and calls.same_file(section.path, path)]
-        purposes |= dict.fromkeys(same, section.text)
+    noted = {section.path: section.text for section in written.sections()}  # what is said of it last
+    for named, text in reversed(noted.items()):
+        purposes |= {path: text for path in counts if text and calls.same_file(named, path)}
     before = {name: old for old, name in moved.items() if name}
     loose = uncommitted(exchanges)
     edited = sorted(counts, key=lambda path: (path not in loose, -counts[path], path))
@@ -252,6 +276,10 @@ def _pending(
             yield _entry([task.ordinal] if task.ordinal else here, text=doing + _line(task.title))
     if not exchanges:
         return
+    if not written:  # the newest list of what is left, in the words that closed an exchange
+        lists = ((each.last, list(agents.called_open(each.closing))) for each in reversed(exchanges))
+        place, left = next((one for one in lists if one[1]), (0, []))
+        yield from (_entry([place], text=text) for text in left)
     last = _last(exchanges)
     if last.outcome is not Outcome.ANSWERED and last.request:
         yield _entry([last.first], text=f"Not finished: “{_line(last.request)}”")

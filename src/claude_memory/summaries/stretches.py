@@ -14,7 +14,7 @@ from typing import Any
 
 from claude_memory.errors import InvalidInput
 from claude_memory.imports.reading import Task, batches
-from claude_memory.model import ProjectId, SearchScope, SessionId
+from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message
 from claude_memory.store.sql.archive import Archive
@@ -91,7 +91,13 @@ class Transcript:
     kind: str = "transcript"
     unread: int = 0  # lines that are no JSON, or too long
 
-    def material(self, stretch: Stretch, project: ProjectId, kind: str = "") -> Material:
+    def material(
+        self,
+        stretch: Stretch,
+        project: ProjectId,
+        kind: str = "",
+        memories: Sequence[StoredMemory] = (),
+    ) -> Material:
         """What a stretch took, with what stood before it and nothing that came after."""
         until = [message for message in self.messages if message.ordinal <= stretch.last]
         taken = [message for message in until if message.ordinal >= stretch.first]
@@ -105,6 +111,7 @@ class Transcript:
             agent_summary=stretch.agent_summary,
             earlier=[each for each in whole if each.first < stretch.first],
             open_tasks=sessions.open_tasks(whole),
+            memories=memories,
             created=created,
             defined=defined,
             max_tokens=budget(tokens),

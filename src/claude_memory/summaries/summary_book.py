@@ -71,6 +71,7 @@ LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ b
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 _REPORTS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
+_TYPED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +210,12 @@ class SummaryBook:
         early = _under_way(transcript, reports)
         erased = self.store.memories.erased_sentences(project)  # an agent's own file may still say it
         messages = [one._replace(text=str(without(one.text, erased))) for one in transcript.messages]
+        wanted = MemoryFilter(_TYPED, session=session, statuses=(Status.ACTIVE,))
+        memories = self.store.memories.find(SearchScope((project,)), wanted)
         told, new = replace(transcript, messages=messages), []
         for stretch in (*told.stretches, *([early] if early else [])):
             clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
-            took = told.material(clean, project, OPEN if stretch is early else "")
+            took = told.material(clean, project, OPEN if stretch is early else "", memories)
             kept, is_new = self.shelf.keep(
                 session,
                 took.document(),

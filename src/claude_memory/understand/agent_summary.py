@@ -1,4 +1,4 @@
-"""Reads the summary that an agent wrote of its own session. Pure.
+"""Reads the summary that an agent wrote of its own session, and what closing words list as left to do. Pure.
 
 Claude Code writes nine numbered parts; another agent's text is kept as it is.
 """
@@ -6,9 +6,11 @@ Claude Code writes nine numbered parts; another agent's text is kept as it is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from claude_memory.text.words import query_terms, shorten
 from claude_memory.understand.titles import outside_fences
 
 MOST_CHARACTERS, HEADING_CHARACTERS = 200_000, 300  # what is longer was not written for reading
@@ -31,6 +33,10 @@ _BULLET = re.compile(r"^( *)(?:[-*•]|\d{1,2}[.)]|[a-z][.)]) +(?=\S)")
 _CODE = re.compile(r"(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
 _NOTHING = re.compile(
     r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
+)
+_LEFT = re.compile(
+    r"(?i)^[#*\s]*(?:next steps?|remaining|still open|open (?:points|threads|questions|issues)|left to do"
+    r"|to ?do(?=\W*$|:))\b[:*\s]*(.*)$"
 )
 _FIX = re.compile(
     r"(?i)(?:^|(?<=[.;!?)`:] )|(?<=[-→] ))(?:\*\*)?(?:(?:successful )?fix(?:ed)?|solution|solved|resolved|"
@@ -109,6 +115,20 @@ def feedback_and_fixes(summary: AgentSummary) -> tuple[list[str], list[tuple[str
 def is_nothing(text: str) -> bool:
     """Whether an entry only says that there is none."""
     return _NOTHING.match(text) is not None
+
+
+def called_open(closing: str) -> Iterator[str]:
+    """What an agent's last words list as left to do: below a heading that says so, or behind it."""
+    listing = False
+    for line in closing.splitlines():
+        if heading := _LEFT.match(line):
+            listing = True
+            if len(query_terms(heading[1])) > 1 and not heading[1].endswith(":"):
+                yield shorten(plain(heading[1]), 200)
+        elif listing and _BULLET.match(line):
+            yield shorten(plain(line).removeprefix("[ ] "), 200)
+        elif line.strip():
+            listing = False
 
 
 def blocks(text: str) -> list[str]:

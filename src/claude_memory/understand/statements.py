@@ -118,11 +118,10 @@ def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[St
     """What the exchanges with these keys settled or suggest; those before tell what led to a commit."""
     found: list[Statement] = []
     work: list[Exchange] = []  # what was worked on since the last commit
-    every = [commit.subject for exchange in exchanges for commit in exchange.commits]
-    reverts = "\n".join(subject.lower() for subject in every if subject.startswith("Revert "))
     for exchange in exchanges:
         if exchange.key in fresh:
-            found += [item for item in _commits(exchange, work) if item.title.lower() not in reverts]
+            found += _commits(exchange, work)
+            found = [item for item in found if not _is_reverted(item, exchange)]
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
             found += _told(exchange)
         if exchange.commits:
@@ -180,6 +179,13 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
         kind, body = Kind.FIX if fixing else Kind.DECISION, "\n".join(lines)
         settled = {"settled": True, "files": files}
         yield _statement(kind, "commit", subject, body, exchange.ended, commit.ordinal, **settled)
+
+
+def _is_reverted(statement: Statement, exchange: Exchange) -> bool:
+    """Whether a commit of the exchange takes this one back by name."""
+    subjects = [commit.subject for commit in exchange.commits if commit.subject.lower().startswith("revert")]
+    name = statement.key.removeprefix("commit:")
+    return statement.source == "commit" and any(name in _normal(subject) for subject in subjects)
 
 
 def _requests(work: Sequence[Exchange]) -> list[str]:
