@@ -403,9 +403,12 @@ def _edited(text: str) -> str:
         path.write_text(text, "utf-8")
         try:
             subprocess.run([*shlex.split(editor), str(path)], check=True)
-        except (OSError, ValueError, subprocess.SubprocessError) as fault:
-            told = f"the editor {editor!r} failed, nothing was saved: {fault}; set EDITOR to another"
-            raise InvalidInput(told) from None
+        except subprocess.SubprocessError as fault:
+            raise InvalidInput(f"the editor {editor!r} failed, nothing was saved: {fault}") from None
+        except (OSError, ValueError) as fault:
+            raise InvalidInput(
+                f"cannot start the editor {editor!r}: {fault}; set EDITOR to another"
+            ) from None
         return _bounded(path.read_bytes())
 
 
