@@ -5,7 +5,7 @@ What an agent says is kept as an agent's word, in this project only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, filled, 
 from claude_memory.text.quotation import named, plain, quoted, unquoted
 
 if TYPE_CHECKING:
+    from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.memory import Memory
     from claude_memory.store.model import Intention
     from claude_memory.tasks.api import MemoryAPI
@@ -67,7 +68,7 @@ def remember(
             NewMemory(
                 text,
                 kind=kind,
-                title=title or None,
+                title=title,
                 topics=topics,
                 files=files,
                 supersedes=old.id if old else None,
@@ -103,63 +104,49 @@ def revise(
     """
     with access.memory() as memory:
         old = memory.find([id])[0]
-        if action in ("update", "supersede") and not text.strip():
-            raise InvalidInput(f"{action} needs `text`: what the memory says from now on")
-        undo, note, why = f"revise {old.id} with action restore", "", reason or None
-        if action == "update":
-            new, undo = _updated(memory, old, text, why), ""
-        elif action == "supersede":
-            new = _superseded(memory, old, text, reason)
-            if new.supersedes is None:
-                undo, note = f"revise {new.id} with action forget", STANDS
-        elif action == "pin":
-            new = memory.revise(old.id, pinned=True, reason=why)
-        elif action == "demote":
-            new = _demoted(memory, old, why)
-        elif action == "forget":
-            new = _forgotten(memory, old, why)
+        new = _revised(memory, old, action, text, reason)
+        undo, note = f"revise {old.id} with action restore", ""
+        if action == "forget":
             undo += f", within {memory.settings.forget_undo_days} days"
-        else:
-            new, undo = _restored(memory, old), ""
-        title = line(new.title, new.trust, 100)
-        return filled(Revised, new, title=title, demoted=_is_demoted(memory, new), undo=undo, note=note)
-
-
-def _updated(memory: Memory, old: StoredMemory, text: str, reason: str | None) -> StoredMemory:
-    if old.trust is Trust.USER:
-        raise Conflict(
-            f"{old.id} is the user's own word: action supersede keeps your text beside it, linked, "
-            "for the user to accept"
+        elif action == "supersede" and new.supersedes is None:
+            undo, note = f"revise {new.id} with action forget", STANDS
+        return filled(
+            Revised,
+            new,
+            title=line(new.title, new.trust, 100),
+            demoted=_is_demoted(memory, new),
+            undo="" if action in ("update", "restore") else undo,
+            note=note,
         )
-    return memory.revise(old.id, body=text, reason=reason)
 
 
-def _superseded(memory: Memory, old: StoredMemory, text: str, reason: str) -> StoredMemory:
-    new = NewMemory(
-        text,
-        kind=old.kind,
-        topics=old.topics,
-        files=old.files,
-        task=old.task,
-        trust=Trust.AGENT,
-        provenance={"source": "mcp", **({"reason": reason} if reason else {})},
-    )
-    return memory.supersede(old.id, new)
-
-
-def _demoted(memory: Memory, old: StoredMemory, reason: str | None) -> StoredMemory:
-    if old.trust is Trust.USER:
-        raise Conflict(f"{old.id} is the user's own word, and only they can demote it")
-    memory.lifecycle.review([old], "demoted")
-    return memory.revise(old.id, pinned=False, reason=reason) if old.pinned or reason else old
-
-
-def _forgotten(memory: Memory, old: StoredMemory, reason: str | None) -> StoredMemory:
-    if old.status is Status.FORGOTTEN:
-        raise Conflict(f"{old.id} is forgotten already; action restore brings it back")
-    if reason and old.trust is not Trust.USER:
-        memory.revise(old.id, reason=reason)
-    return memory.forget([old.id])[0]
+def _revised(memory: Memory, old: StoredMemory, action: str, text: str, reason: str) -> StoredMemory:
+    is_theirs, why = old.trust is Trust.USER, reason or None
+    if action in ("update", "supersede") and not text.strip():
+        raise InvalidInput(f"{action} needs `text`: what the memory says from now on")
+    if action == "update" and is_theirs:
+        other = "action supersede keeps your text beside it, linked, for the user to accept"
+        raise Conflict(f"{old.id} is the user's own word: {other}")
+    if action == "update":
+        return memory.revise(old.id, body=text, reason=why)
+    if action == "supersede":
+        told = {"source": "mcp", **({"reason": reason} if reason else {})}
+        about: Any = {name: getattr(old, name) for name in ("kind", "topics", "files", "task")}
+        return memory.supersede(old.id, NewMemory(text, **about, trust=Trust.AGENT, provenance=told))
+    if action == "pin":
+        return memory.revise(old.id, pinned=True, reason=why)
+    if action == "demote":
+        if is_theirs:
+            raise Conflict(f"{old.id} is the user's own word, and only they can demote it")
+        memory.lifecycle.review([old], "demoted")
+        return memory.revise(old.id, pinned=False, reason=why) if old.pinned or reason else old
+    if action == "forget":
+        if old.status is Status.FORGOTTEN:
+            raise Conflict(f"{old.id} is forgotten already; action restore brings it back")
+        if reason and not is_theirs:
+            memory.revise(old.id, reason=reason)
+        return memory.forget([old.id])[0]
+    return _restored(memory, old)
 
 
 def _restored(memory: Memory, old: StoredMemory) -> StoredMemory:
@@ -246,36 +233,26 @@ def intention(
     Example: {"action": "set", "text": "rotate the key", "at": "friday 9:00", "files": ["src/auth/**"]}
     """
     with access.memory() as memory:
-        book, note = memory.intentions, ""
+        book = memory.intentions
         found: list[tuple[Intention, str]]
         if action == "check":
             found = [(due.intention, due.reason) for due in book.check(files=files, words=text)]
-            note = "" if found else "nothing is due"
         elif action == "list":
             found = [(item, "") for item in book.list()]
-            note = "" if found else "none is open"
         elif action == "set":
-            made = book.set(
-                text,
-                at=at or None,
-                deadline=deadline or None,
-                files=files,
-                topics=topics,
-                codebase=codebase or None,
-                priority=priority,
-            )
-            found = [(made, "")]
+            when: Any = {"at": at, "deadline": deadline, "codebase": codebase}
+            found = [(book.set(text, **when, files=files, topics=topics, priority=priority), "")]
         else:
-            found = [(_changed(memory, action, id, at), "")]
+            found = [(_changed(book, action, id, at), "")]
         shown = [
             filled(Intended, item, text=line(item.text, Trust.AGENT, 400), reason=plain(reason)[:200])
             for item, reason in found[:SHOWN]
         ]
+        note = "" if found else "nothing is due" if action == "check" else "none is open"
         return Intentions(intentions=shown, note=note)
 
 
-def _changed(memory: Memory, action: str, id_: str, until: str) -> Intention:
-    book = memory.intentions
+def _changed(book: IntentionBook, action: str, id_: str, until: str) -> Intention:
     if not id_.strip():
         raise InvalidInput(f"action {action} needs `id`; action list shows the intentions there are")
     if action == "snooze" and not until:
@@ -321,10 +298,8 @@ def task(
             status = tasks.get_task_status(name)
             shown = "" if path else _shown(tasks, action, name)
         except NotFound:
-            raise NotFound(
-                f"no task {plain(name)[:80]!r} here: action list shows those there are, "
-                "action scratchpad with a text begins a new one"
-            ) from None
+            begin = "action list shows those there are, action scratchpad with a text begins a new one"
+            raise NotFound(f"no task {plain(name)[:80]!r} here: {begin}") from None
         return TaskAnswer(
             phase=status.current_phase,
             next_step=NEXT_STEPS[status.current_phase],
@@ -346,10 +321,8 @@ def _written(tasks: MemoryAPI, action: str, name: str, text: str) -> str:
     if not tasks.order.can_take(name, "plan"):
         raise Conflict(f"task {name!r} has no scratchpad yet: explore first with action scratchpad")
     if tasks.get_plan(name):
-        raise Conflict(
-            f"task {name!r} has a plan already, and plans are written once: "
-            "say what changes with action append"
-        )
+        rule = "plans are written once: say what changes with action append"
+        raise Conflict(f"task {name!r} has a plan already, and {rule}")
     return str(tasks.create_plan(name, text))
 
 
