@@ -472,7 +472,7 @@ class Memory(Opened):
         *,
         agent: str | None = None,
         since: datetime | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Progress | None = None,
         **bounds: Any,
     ) -> Imported:
         """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -226,7 +226,7 @@ class Upkeep:
         return Reindexed(memories, passages, self.vectors.all(progress))
 
     def import_history(
-        self, paths: tuple[Path, ...] = (), progress: Callable[[Progress], None] | None = None, **bounds: Any
+        self, paths: tuple[Path, ...] = (), progress: Progress | None = None, **bounds: Any
     ) -> Imported:
         """Read agents' own histories: what is new since last time; `bounds` are those of `Request`."""
         from claude_memory.capture.understanding import understand_waiting
@@ -261,9 +261,9 @@ class Upkeep:
     @staticmethod
     def has_histories(paths: Sequence[Path] = (), agent: str | None = None) -> bool:
         """Whether agents left anything that could be read."""
-        from claude_memory.imports.importer import Request, sources
+        from claude_memory.imports.importer import Request, wanted_sources
 
-        return any(source.agent for source, _ in sources(Request(tuple(paths), agent)))
+        return any(source.agent for source, _ in wanted_sources(Request(tuple(paths), agent)))
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""

@@ -19,8 +19,7 @@ from tests.integration.histories import ClaudeSession, ordinary, write_lines
 from claude_memory.capture import understanding
 from claude_memory.capture.drain import Spool
 from claude_memory.errors import Conflict, InvalidInput, NotFound
-from claude_memory.imports.importer import Imported, Progress, Request, Unread, import_history
-from claude_memory.imports.reading import NO_JSON, Task, batches
+from claude_memory.imports.importer import NO_JSON, Imported, Request, Task, Unread, batches, import_history
 from claude_memory.memory import Memory
 from claude_memory.model import Kind, MemoryFilter, SearchScope, Trust
 from claude_memory.platform.files import private_folder
@@ -528,9 +527,9 @@ def test_only_a_conversation_that_grew_is_understood_again(memory: Memory, scrat
 
 def test_progress_comes_to_its_end(memory: Memory, scratch_home: Path) -> None:
     ordinary().write(scratch_home)
-    told: list[Progress] = []
-    memory.import_history(progress=told.append)
-    assert told[-1].done_bytes == told[-1].total_bytes > 0
+    told: list[tuple[int, int]] = []
+    memory.import_history(progress=lambda done, total, _: told.append((done, total)))
+    assert told[-1][0] == told[-1][1] > 0
 
 
 def test_two_imports_do_not_meet(memory: Memory) -> None:

@@ -20,8 +20,8 @@ from mcp.client.stdio import stdio_client
 from claude_memory import Memory, NewMemory
 from claude_memory.install.plugin import hook_arguments, hook_program, server_command
 from claude_memory.surfaces.hooks import after
-from claude_memory.surfaces.mcp import hook_socket
-from claude_memory.surfaces.mcp.hook_socket import HookSocket, socket_path
+from claude_memory.surfaces.mcp import access
+from claude_memory.surfaces.mcp.access import HookSocket, socket_path
 
 DECISION = "Invoices are rendered by Typst because the LaTeX image is 4 GB"
 PATIENCE = 30.0
@@ -270,7 +270,7 @@ def test_a_strange_address_is_no_server(memory_home: Path, address: str) -> None
 def test_without_unix_sockets_hooks_find_their_own_answers(
     memory_home: Path, served: Callable[..., HookSocket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(hook_socket.socket, "AF_UNIX")
+    monkeypatch.delattr(access.socket, "AF_UNIX")
     assert not served(lambda *_: b"answer").start()
     assert after.ask_server(str(memory_home), "UserPromptSubmit", b"{}") is None
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.integration import histories
 
-from claude_memory.imports.reading import Task, batches
+from claude_memory.imports.importer import Task, batches
 from claude_memory.settings import Settings
 from claude_memory.store.model import NewMessage
 from claude_memory.transcripts import sources

@@ -6,32 +6,48 @@ Files are read by workers beside this process when there is much to do; only thi
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import InvalidInput
-from claude_memory.imports.reading import Batch, Task, batches, pooled, task_of
+from claude_memory.capture.messages import Preparer
+from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.hook.claude_memory_hook import DEFAULT_AGENT
 from claude_memory.model import ProjectId
 from claude_memory.platform import project
 from claude_memory.platform.agents import canonical
+from claude_memory.platform.child import Child, parent_pipe
 from claude_memory.platform.files import private_folder
 from claude_memory.platform.locks import held
+from claude_memory.redact import redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
-from claude_memory.store.model import NewMessage
+from claude_memory.store.model import ImportFile, NewMessage
 from claude_memory.text.times import deadline
-from claude_memory.transcripts.model import SourceFile
-from claude_memory.transcripts.sources import AGENTS, discover, within
+from claude_memory.transcripts import sources
+from claude_memory.transcripts.model import Role, SourceFile, Turn
+from claude_memory.transcripts.readers import READERS
 
 POOL_FROM_BYTES = 8 << 20  # a worker takes a third of a second to start
 COMMIT_MESSAGES = 5_000  # half a second of writing; larger pieces of the index need less merging
 WAITING_COUNTED = 100_000
-Understand = Callable[[Callable[[], bool]], int]
+BATCH_BYTES = 4 << 20  # of transcript between two commits
+BATCH_MESSAGES = 3_000
+HEAD_BYTES, TAIL_BYTES = 4096, 1024  # by which a source is known again
+NO_JSON = "a line is no JSON object"
+TOO_LONG = f"a line is longer than {sources.LINE_BYTES >> 20} MB"
+_REASON_CHARACTERS = 160
+# How our own requests begin: `claude -p` keeps a transcript of them, and what we asked is nobody's session.
+SUMMING_UP = "Sum up these messages. Each begins with its number in brackets; put the numbers that an entry"
+
+_exclusions = lru_cache(maxsize=4096)(project.exclusions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +84,8 @@ class ImportPlan:
     unread: tuple[Unread, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an import is."""
-
-    done_bytes: int
-    total_bytes: int
-    imported: Imported
+# Told how many bytes are read, of how many, and what was added so far.
+Progress = Callable[[int, int, Imported], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +107,8 @@ def import_history(
     settings: Settings,
     request: Request,
     *,
-    progress: Callable[[Progress], None] | None = None,
-    understand: Understand | None = None,
+    progress: Progress | None = None,
+    understand: Callable[[Callable[[], bool]], int] | None = None,
 ) -> Imported:
     """Read what is new of all wanted sources; `understand` makes exchanges and memories of what grew."""
     lock = private_folder(home / "cache") / "import.lock"
@@ -121,15 +132,14 @@ def plan_import(store: Store, request: Request) -> ImportPlan:
     return ImportPlan(tuple(files), _told(unread))
 
 
-def sources(request: Request) -> list[tuple[SourceFile, bool]]:
+def wanted_sources(request: Request) -> list[tuple[SourceFile, bool]]:
     """What to read, oldest first: an original comes before its copies. And whether it was written here."""
     agent = None if request.agent is None else canonical(request.agent)
-    if agent is not None and agent not in AGENTS:
-        raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(AGENTS)}")
-    agents = AGENTS if agent is None else (agent,)
-    chosen = here = {
-        source.path: source for source in discover(request.user_home or Path.home(), os.environ, agents)
-    }
+    if agent is not None and agent not in sources.AGENTS:
+        raise InvalidInput(f"unknown agent {request.agent!r}: one of {', '.join(sources.AGENTS)}")
+    agents = sources.AGENTS if agent is None else (agent,)
+    found_here = sources.discover(request.user_home or Path.home(), os.environ, agents)
+    chosen = here = {source.path: source for source in found_here}
     if request.paths:
         named = {source.path: source for path in request.paths for source in _named(path, agent)}
         chosen = {path: here.get(path, source) for path, source in named.items()}
@@ -142,7 +152,7 @@ def _named(path: Path, agent: str | None) -> Iterable[SourceFile]:
     path = path.expanduser().absolute()
     if not path.exists():
         raise InvalidInput(f"no such file or folder: {path}")
-    files = list(within(path, agent))
+    files = list(sources.within(path, agent))
     if path.is_file() and not any(file.agent for file in files):
         raise InvalidInput(f"no agent is known to write such a file: {path}; name it with --agent")
     return files
@@ -152,7 +162,7 @@ def _tasks(store: Store, request: Request) -> tuple[list[Task], Counter[tuple[st
     """What is new, and files that nobody can read."""
     known = {file.path: file for file in store.archive.files()}
     tasks, unread = [], Counter[tuple[str, str]]()
-    for source, own in sources(request):
+    for source, own in wanted_sources(request):
         if not source.agent:
             unread[str(source.path), "no agent is known to write such a file"] += 1
         elif task := task_of(source, known.get(str(source.path)), own_machine=own):
@@ -169,7 +179,7 @@ def _read(
     settings: Settings,
     request: Request,
     late: Callable[[], bool],
-    progress: Callable[[Progress], None] | None,
+    progress: Progress | None,
 ) -> Imported:
     """Commit batch after batch, with the place where each file goes on, until all is read or it is late."""
     tasks, unread = _tasks(store, request)
@@ -191,7 +201,7 @@ def _read(
         waiting.clear()
         done = Imported(**counts, skipped=unread.total(), unread=_told(unread), complete=not is_late)
         if progress is not None:
-            progress(Progress(min(done.read_bytes, total), total, done))
+            progress(min(done.read_bytes, total), total, done)
         return done
 
     for batch in _batches(tasks, settings, request.workers, total):
@@ -218,3 +228,195 @@ def _placed(message: NewMessage, projects: dict[str, ProjectId], store: Store) -
     if message.event is None:
         return message
     return message._replace(event=replace(message.event, project=projects[message.cwd]))
+
+
+# --- reading a source in batches, here or in a worker; nothing from here on touches the store
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One source to be read from its beginning, or from where it was left if it only grew since then."""
+
+    source: SourceFile
+    left: ImportFile | None = None
+    own_machine: bool = True
+
+    @property
+    def offset(self) -> int:
+        """Where reading goes on."""
+        return self.left.offset if self.left else 0
+
+    @property
+    def bytes(self) -> int:
+        """How much is new."""
+        return max(0, self.source.size - self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What was read of a source up to an offset."""
+
+    messages: list[NewMessage]
+    file: ImportFile
+    read: int  # bytes
+    last: bool
+    unread: Mapping[str, int]  # how often something could not be read, by its reason
+
+
+def batches(task: Task, settings: Settings) -> Iterator[Batch]:
+    """The source's batches; a file that cannot be read gives one that says so and holds nothing."""
+    run = _Reading(task, settings)
+    try:
+        yield from run.batches()
+    except (OSError, EOFError, ValueError) as fault:
+        said = (getattr(fault, "strerror", "") or "").lower() or " ".join(str(fault).split())
+        run.unread[said[:_REASON_CHARACTERS] or "it ends too early"] += 1
+        yield run.batch(last=True)
+
+
+class _Reading:
+    """One source on its way: what was read since the last batch, and how often something could not be."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        self.source, agent = task.source, task.source.agent
+        state = task.left.state if task.left else {}
+        self.offset = self.began = task.offset
+        self.skipped = task.left.skipped if task.left else 0
+        self.messages: list[NewMessage] = []
+        self.unread: Counter[str] = Counter()
+        self.can_go_on = not sources.is_whole(self.source)
+        # Whether our own summariser was asked here: the first prompt tells.
+        self.ours = state.get("ours", None if agent == DEFAULT_AGENT and not task.offset else False)
+        self.reader = READERS[agent](self.source, state.get("reader", {}))
+        calls = dict(state.get("calls") or {})
+        path = str(self.source.path)
+        self.preparer = Preparer(agent, settings, _exclusions, calls, path, task.own_machine)
+
+    def batches(self) -> Iterator[Batch]:
+        for document in self._documents():
+            self._keep(self.reader.feed(document))
+            is_full = self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES
+            if is_full and self.reader.settled:
+                yield self.batch(last=False)
+        self._keep(self.reader.finish())
+        yield self.batch(last=True)
+
+    def _documents(self) -> Iterator[Mapping[str, Any]]:
+        """What is new, with the place behind each; what is one document, or a database, as a whole."""
+        if not self.can_go_on:
+            yield from sources.whole(self.source)
+            self.offset = self.source.size
+            return
+        self.can_go_on = not sources.is_compressed(self.source.path)
+        with sources.open_stream(self.source.path) as handle:
+            for line in sources.lines(handle, self.offset):
+                if line.raw is not None and (not line.raw.strip() or self.reader.is_bookkeeping(line.raw)):
+                    self.offset = line.end
+                    continue
+                document = sources.json_object(line.raw) if line.raw is not None else None
+                if document is None:
+                    self.unread[TOO_LONG if line.raw is None else NO_JSON] += line.complete
+                    if not line.complete:
+                        return  # its writer is still at it
+                elif line.raw is not None and b"private" in line.raw.lower():
+                    # A private part may open in one string of the line and close in another.
+                    document = redact_document(document)
+                self.offset = line.end
+                if document is not None:
+                    yield document
+
+    def _keep(self, turns: Sequence[Turn]) -> None:
+        for turn in turns:
+            if self.ours is None and turn.role is Role.USER:
+                self.ours = turn.text.startswith(SUMMING_UP)
+            message = None if self.ours else self.preparer.message(turn)
+            if message is not None:
+                self.messages.append(message)
+
+    def batch(self, *, last: bool) -> Batch:
+        source = self.source
+        self.skipped += self.unread.total()
+        head, tail = prints(source.path, self.offset) if self.can_go_on else ("", "")
+        file = ImportFile(
+            path=str(source.path),
+            agent=source.agent,
+            inode=source.inode,
+            # Until a source is read to its end, it must not look as if it were.
+            size=source.size if last else -1,
+            modified_ns=source.modified_ns,
+            offset=self.offset,
+            head=head,
+            tail=tail,
+            skipped=self.skipped,
+            state={"reader": self.reader.state(), "calls": self.preparer.calls, "ours": self.ours},
+        )
+        made = Batch(self.messages, file, max(0, self.offset - self.began), last, +self.unread)
+        self.messages, self.began, self.unread = [], self.offset, Counter()
+        return made
+
+
+def task_of(source: SourceFile, known: ImportFile | None, *, own_machine: bool) -> Task | None:
+    """What is to be read of a source, or None when there is nothing new.
+
+    A file that was cut, rewritten or replaced is read again from its beginning: what is known in it is
+    passed over by its keys.
+    """
+    anew = Task(source, own_machine=own_machine)
+    if known is None:
+        return anew
+    same = (known.size, known.modified_ns, known.inode) == (source.size, source.modified_ns, source.inode)
+    if same and (known.offset >= known.size or not known.tail):
+        return None
+    known_prints = (known.head, known.tail)
+    if known.tail and known.offset <= source.size and prints(source.path, known.offset) == known_prints:
+        return None if known.offset == source.size else replace(anew, left=known)
+    return anew
+
+
+def prints(path: Path, offset: int) -> tuple[str, str]:
+    """Hashes of the file's first bytes and of those before an offset."""
+    try:
+        with path.open("rb") as handle:
+            head = handle.read(min(HEAD_BYTES, offset))
+            handle.seek(max(0, offset - TAIL_BYTES))
+            tail = handle.read(min(TAIL_BYTES, offset))
+    except OSError:
+        return "", ""
+    first, last = (
+        f"{len(part)}:{hashlib.blake2b(part, digest_size=12).hexdigest()}" for part in (head, tail)
+    )
+    return first, last
+
+
+# --- workers: sources are dealt out in turn and taken back in order, so that the store is always the same
+
+
+def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
+    """The batches of all tasks, in the tasks' order, read by so many workers, each one batch ahead."""
+    workers: list[Child] = []
+    try:
+        for number in range(count):
+            workers.append(Child(__name__, "work"))
+            workers[-1].send((list(tasks[number::count]), settings))
+        for number in range(len(tasks)):
+            batch: Batch | None = None
+            while batch is None or not batch.last:
+                batch = workers[number % count].receive()
+                yield batch
+    except (EOFError, OSError):
+        fault = "a reading process ended early; import again to go on where it was"
+        raise StoreFault(fault) from None
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def work() -> None:
+    """A worker's whole life: take the tasks, read them, hand the batches over."""
+    parent = parent_pipe()
+    if hasattr(os, "nice"):
+        os.nice(5)
+    with suppress(BrokenPipeError, EOFError):  # nobody is there to hear of it
+        tasks, settings = parent.receive()
+        for batch in (batch for task in tasks for batch in batches(task, settings)):
+            parent.send(batch)

@@ -30,8 +30,8 @@ from claude_memory.install.plugin import (
 from claude_memory.platform.agents import BY_NAME, canonical
 
 SERVER_NAME = "claude-memory"
-_SERVER_KEYS = ("mcpServers", "mcp")
 _TOML_START, _TOML_END = b"# >>> claude-memory", b"# <<< claude-memory"
+_VERSIONED = b'{\n  "version": 1\n}\n'
 _BOM = "\ufeff"
 _BETWEEN = re.compile(r"[\s,:]*")
 _INDENT = re.compile(r"\n([ \t]+)\S")
@@ -44,7 +44,7 @@ class AgentFiles(NamedTuple):
     """The files that an agent reads hooks and servers from, and the shape in which it wants them."""
 
     user: tuple[str, str]  # below the person's own folder; empty where it has none
-    project: tuple[str, str]
+    project: tuple[str, str] | None = None  # below a project's; the same names if not said
     group: Callable[[str], dict[str, Any]] = lambda command: {"command": command}
     server: Callable[[list[str]], dict[str, Any]] = lambda words: {"command": words[0], "args": words[1:]}
     key: str = "mcpServers"
@@ -57,21 +57,15 @@ INSTALLABLE: Mapping[str, AgentFiles] = {
     ),
     "codex": AgentFiles(
         (".codex/hooks.json", ".codex/config.toml"),
-        (".codex/hooks.json", ".codex/config.toml"),
-        lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
+        group=lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
     ),
     "gemini-cli": AgentFiles(
         (".gemini/settings.json", ".gemini/settings.json"),
-        (".gemini/settings.json", ".gemini/settings.json"),
-        lambda command: {
+        group=lambda command: {
             "hooks": [{"type": "command", "command": command, "name": SERVER_NAME, "timeout": 10_000}]
         },
     ),
-    "cursor": AgentFiles(
-        (".cursor/hooks.json", ".cursor/mcp.json"),
-        (".cursor/hooks.json", ".cursor/mcp.json"),
-        seed=b'{\n  "version": 1\n}\n',
-    ),
+    "cursor": AgentFiles((".cursor/hooks.json", ".cursor/mcp.json"), seed=_VERSIONED),
     "opencode": AgentFiles(
         ("", ".config/opencode/opencode.json"),
         ("", "opencode.json"),
@@ -83,7 +77,7 @@ INSTALLABLE: Mapping[str, AgentFiles] = {
         (".github/hooks/claude-memory.json", ""),
         lambda command: {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": 10},
         lambda words: {"type": "local", "tools": ["*"], "command": words[0], "args": words[1:]},
-        seed=b'{\n  "version": 1\n}\n',
+        seed=_VERSIONED,
     ),
 }
 
@@ -122,9 +116,9 @@ def edits(agent: str, scope: str, project_root: Path, home: Path) -> list[Edit]:
     if agent not in INSTALLABLE:
         raise InvalidInput(f"unknown agent {agent!r}: one of {', '.join(INSTALLABLE)}")
     known = INSTALLABLE[agent]
-    base, (hooks, servers) = (
-        (project_root, known.project) if scope == "project" else (Path.home(), known.user)
-    )
+    base, (hooks, servers) = Path.home(), known.user
+    if scope == "project":
+        base, (hooks, servers) = project_root, known.project or known.user
     if agent == "claude-code" and scope == "user":
         hooks = str(config_folder() / "settings.json")
     entries: dict[str, dict[str, Any]] = {}
@@ -162,7 +156,7 @@ def without_ours(raw: bytes) -> bytes:
         text = _text(raw)
     except InvalidInput:
         return raw
-    places = [*_our_hooks(_document(text).get("hooks")), *_our_servers(_document(text))]
+    places = list(_ours(_document(text)))
     for place in reversed(places):
         text = remove(text, place)
     return text.encode() if places else raw
@@ -171,13 +165,14 @@ def without_ours(raw: bytes) -> bytes:
 def has_hooks(raw: bytes) -> bool:
     """Whether hooks of ours are registered in a settings text."""
     try:
-        return any(_our_hooks(_document(_text(raw)).get("hooks")))
+        return any(place[0] == "hooks" for place in _ours(_document(_text(raw))))
     except InvalidInput:
         return False
 
 
-def _our_hooks(table: Any) -> Iterator[Steps]:
-    """Where hooks of ours stand: whole groups, or single hooks that somebody put their own beside."""
+def _ours(document: Mapping[str, Any]) -> Iterator[Steps]:
+    """Where entries of ours stand: servers, whole groups of hooks, or hooks that have others beside them."""
+    table = document.get("hooks")
     for event, groups in table.items() if isinstance(table, dict) else ():
         for number, group in enumerate(groups) if isinstance(groups, list) else ():
             hooks = group.get("hooks") if isinstance(group, dict) else None
@@ -187,13 +182,9 @@ def _our_hooks(table: Any) -> Iterator[Steps]:
                 yield ["hooks", event, number]
             else:
                 yield from (["hooks", event, number, "hooks", place] for place in ours)
-
-
-def _our_servers(document: Mapping[str, Any]) -> Iterator[Steps]:
-    for key in _SERVER_KEYS:
+    for key in ("mcpServers", "mcp"):
         table = document.get(key)
-        entry = table.get(SERVER_NAME) if isinstance(table, dict) else None
-        if "claude_memory" in json.dumps(entry):
+        if isinstance(table, dict) and "claude_memory" in json.dumps(table.get(SERVER_NAME)):
             yield [key, SERVER_NAME]
 
 

@@ -83,11 +83,11 @@ def uninstall(
     record = Record(home)
     agent = canonical(agent) if agent else None
     # Backwards: a folder made for the first file is empty only when the last one is gone.
-    ours = [entry for entry in reversed(record.entries) if agent in (None, entry["agent"])]
     steps = []
-    for entry in (entry for entry in ours if not entry.get("by_client")):
-        record.undo(entry)
-        steps.append(InstallStep(entry["path"], "our entries", True))
+    for entry in record.entries[::-1]:
+        if agent in (None, entry["agent"]) and not entry.get("by_client"):
+            record.undo(entry)
+            steps.append(InstallStep(entry["path"], "our entries", True))
     steps += _sweep([agent] if agent else INSTALLABLE, project_root, home)
     if agent in (None, "claude-code") and client and marketplace_folder(home).exists():
         steps.append(_uninstall_plugin(home, record, client))
@@ -96,11 +96,8 @@ def uninstall(
 
 def installed(project_root: Path) -> list[tuple[str, Path]]:
     """Where hooks of ours are registered in settings files: (agent, file)."""
-    return [
-        (agent, edit.path)
-        for agent, edit, raw in _present(INSTALLABLE, project_root, Path())
-        if has_hooks(raw)
-    ]
+    present = _present(INSTALLABLE, project_root, Path())
+    return [(agent, edit.path) for agent, edit, raw in present if has_hooks(raw)]
 
 
 def _present(agents: Iterable[str], project_root: Path, home: Path) -> Iterator[tuple[str, Edit, bytes]]:
@@ -134,13 +131,12 @@ def _sweep(agents: Iterable[str], project_root: Path, home: Path) -> list[Instal
     steps: list[InstallStep] = []
     for _, edit, raw in _present(agents, project_root, home):
         target, cleaned = Path(os.path.realpath(edit.path)), without_ours(raw)
-        if cleaned == raw:
-            continue
-        if isinstance(edit.entries, bytes):
-            target.unlink()
-        else:
-            _write_through(target, cleaned)
-        steps.append(InstallStep(str(edit.path), "our entries", True))
+        if cleaned != raw:
+            if isinstance(edit.entries, bytes):
+                target.unlink()
+            else:
+                _write_through(target, cleaned)
+            steps.append(InstallStep(str(edit.path), "our entries", True))
     return steps
 
 
@@ -158,9 +154,9 @@ def _install_plugin(home: Path, scope: str, root: Path, client: str, *, dry_run:
     if dry_run:
         return step
     record = Record(home)
-    for entry in [entry for entry in record.entries if entry["agent"] == "claude-code"]:
-        if not entry.get("by_client"):  # the same hook in settings and plugin would run twice
-            record.undo(entry)
+    for entry in record.entries[:]:
+        if entry["agent"] == "claude-code" and not entry.get("by_client"):
+            record.undo(entry)  # the same hook in settings and plugin would run twice
     write_marketplace(home)
     record.keep_for_client(config_folder() / "settings.json")
     if scope == "project":
@@ -222,7 +218,7 @@ class Record:
         if after == before:
             return False
         entry = self._entry(target)
-        if entry is not None and entry["written"] != _digest(before or b""):
+        if entry is not None and entry.get("written") != _digest(before or b""):
             # Changed by somebody since: what stands there without our entries is the new original.
             self.entries.remove(entry)
             entry = None
@@ -254,10 +250,7 @@ class Record:
         """Give one file back as it was, or without our entries if it was changed since."""
         target = Path(entry["path"])
         now = _read_or_none(target)
-        given = now
-        if now is not None:
-            as_written = self._is_as_written(entry, now)
-            given = self._original(entry) if as_written else without_ours(now)
+        given = self.clean(target, now) if now is not None else None
         if given is not None and given != now:
             _write_through(target, given)
         elif given is None and now is not None:

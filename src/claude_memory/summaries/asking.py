@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from claude_memory.imports.reading import SUMMING_UP
+from claude_memory.imports.importer import SUMMING_UP
 from claude_memory.model import Status, StoredMemory, Trust, memory_id
 from claude_memory.platform import logs
 from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically

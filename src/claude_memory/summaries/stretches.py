@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.imports.reading import Task, batches
+from claude_memory.imports.importer import Task, batches
 from claude_memory.model import ProjectId, SearchScope, SessionId, StoredMemory
 from claude_memory.settings import Settings
 from claude_memory.store.model import Message

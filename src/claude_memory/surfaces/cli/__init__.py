@@ -56,11 +56,11 @@ def _open_closed_streams() -> None:
 def serve_agent(pinned: str, folder: Path) -> int:
     """Serve an agent that waits for its answer: the command-line library would only delay it."""
     from claude_memory.settings import home, pin
-    from claude_memory.surfaces.mcp.server import serve
+    from claude_memory.surfaces.mcp.server import Server
 
     if pinned:
         pin(pinned)
-    serve(home(), folder)
+    Server(home(), folder).run()
     return 0
 
 

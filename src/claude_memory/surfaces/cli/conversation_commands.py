@@ -38,7 +38,7 @@ from claude_memory.surfaces.cli.output import bold, counted, day, dim, head, one
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import ImportPlan, Progress, Unread
+    from claude_memory.imports.importer import Imported, ImportPlan, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
     from claude_memory.store.model import Conversation, Message
@@ -153,8 +153,8 @@ def import_(
     else:
         with output.progress_bar("MB", 1e6) as show:
 
-            def tell(at: Progress) -> None:
-                show(at.done_bytes, at.total_bytes - at.done_bytes, f"{at.imported.messages:,} messages")
+            def tell(done_bytes: int, total_bytes: int, added: Imported) -> None:
+                show(done_bytes, total_bytes - done_bytes, f"{added.messages:,} messages")
 
             done = memory.import_history(
                 paths or (), agent=agent, since=since, wait_seconds=WAIT_SECONDS, progress=tell

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from claude_memory.backup.sync import Exchanged, Homes
     from claude_memory.backup.team import Invitation, Member
     from claude_memory.memory import Memory
-    from claude_memory.sample import SampleEvent, SampleQuestion
     from claude_memory.store.sql.feed import Taken
 
 PROGRESS_SECONDS = 2.0
@@ -352,7 +351,7 @@ def demo(json: bool = Shared.JSON) -> Result:
             words.append(f"{sessions} older sessions of the agent: {brought}")
         with step("capture") as words:
             events = sample.events(folder / "billing")
-            milliseconds = round(statistics.median(_captured(event, folder) for event in events) * 1000, 1)
+            milliseconds = round(statistics.median(_captured(*event, folder) for event in events) * 1000, 1)
             words.append(f"{len(events)} events of two coding sessions")
             words.append(f"through the hook program, {milliseconds} ms each")
         with _opened(folder) as memory:
@@ -361,7 +360,7 @@ def demo(json: bool = Shared.JSON) -> Result:
                 words.append(f"{new.events} events, {new.memories} memories, {new.rejected} rejected")
             with step("embed") as words:
                 words.append(f"{memory.embed_pending()} vectors; the model is unpacked on first use")
-            answers = [_ask(memory, question) for question in sample.QUESTIONS]
+            answers = [_ask(memory, *question) for question in sample.QUESTIONS]
             mode = memory.search_mode
     right = all(answer["right"] and not answer["shared_words"] for answer in answers)
     if not right:
@@ -384,7 +383,7 @@ def _opened(folder: Path) -> Memory:
     return Memory.open(folder / "home", folder / "billing", flags={"store": "", "embedder": "bundled"})
 
 
-def _captured(event: SampleEvent, folder: Path) -> float:
+def _captured(event: str, raw: bytes, folder: Path) -> float:
     """How many seconds the hook program took for an event, in a process of its own."""
     from claude_memory import hook
 
@@ -392,22 +391,22 @@ def _captured(event: SampleEvent, folder: Path) -> float:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CLAUDE_MEMORY_")}
     environment["CLAUDE_MEMORY_HOME"] = str(folder / "home")
     begun = time.perf_counter()
-    command = [sys.executable, "-I", "-S", str(program), event.name]
-    subprocess.run(command, input=event.raw, env=environment, check=True)
+    command = [sys.executable, "-I", "-S", str(program), event]
+    subprocess.run(command, input=raw, env=environment, check=True)
     return time.perf_counter() - begun
 
 
-def _ask(memory: Memory, question: SampleQuestion) -> dict[str, Any]:
+def _ask(memory: Memory, question: str, answer: str) -> dict[str, Any]:
     """A question of the sample, what came first, and whether that is the right memory."""
     from claude_memory.text.words import index_terms, query_terms
 
     begun = time.perf_counter()
-    hits = memory.search(question.text, limit=3)
+    hits = memory.search(question, limit=3)
     seconds = round(time.perf_counter() - begun, 3)
     first = memory.show([hits[0].id])[0].body if hits else ""
-    shared = sorted(set(query_terms(question.text)).intersection(index_terms(first)))
-    outcome = {"shared_words": shared, "right": question.answer in first, "hits": hits}
-    return {"question": question.text, "seconds": seconds, **outcome}
+    shared = sorted(set(query_terms(question)).intersection(index_terms(first)))
+    outcome = {"shared_words": shared, "right": answer in first, "hits": hits}
+    return {"question": question, "seconds": seconds, **outcome}
 
 
 def _step_line(name: str, seconds: float, words: str) -> str:

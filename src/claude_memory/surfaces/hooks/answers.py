@@ -34,7 +34,8 @@ class Moment:
     def __init__(self, event: str, payload: Mapping[str, Any], home: str | os.PathLike[str]) -> None:
         self.event, self.payload, self.home = event, payload, os.fspath(home)
         self.now = datetime.now(UTC)
-        self.session = self.text("session_id")
+        self.session, cwd = self.text("session_id"), self.text("cwd")
+        self.folder = cwd if os.path.isdir(cwd) else None  # noqa: PTH112  gone: the process's own
         self.state = SessionState(self.home, self.session)
         # Whoever will read the context: the session's own agent, or one of its sub-agents.
         agent = self.text("agent_id")
@@ -50,12 +51,6 @@ class Moment:
 
             self._memory = Opened.open(self.home, self.folder, patience_ms=PATIENCE_MS, for_hook=True)
         return self._memory
-
-    @property
-    def folder(self) -> str | None:
-        """The folder a hook speaks for; the process's own if that one is gone."""
-        cwd = self.text("cwd")
-        return cwd if os.path.isdir(cwd) else None  # noqa: PTH112
 
     def close(self) -> None:
         """Give back what was opened."""

@@ -3,12 +3,21 @@
 A reading request writes nothing: what others left is brought in before it, and what it opened is noted after
 it, by a thread of our own. That one also drains while nobody asks, gives the model's memory back after a
 while, and answers the hooks of this home.
+
+That is their shortcut to a process that has everything loaded: a local socket, in a folder that only its
+owner can enter, of the one server per store that a lock elects, which dies with it. A hook that gets no
+answer within its deadline finds its own, so nothing depends on this.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import queue
+import socket
+import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -20,13 +29,15 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from claude_memory.errors import InvalidInput, MemoryFault, NotFound, StoreBusy
 from claude_memory.model import MemoryId
+from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.locks import try_lock
 from claude_memory.surfaces.hooks import background
+from claude_memory.surfaces.hooks.after import ANSWER_LIMIT, SERVER_SECONDS
 
 if TYPE_CHECKING:
     from claude_memory.embed import Embedder
     from claude_memory.embed.local import EmbedderProcess
     from claude_memory.memory import Memory
-    from claude_memory.surfaces.mcp.hook_socket import HookSocket
 
 RELEASE_SECONDS = 600.0
 IDLE_SECONDS = 2.0
@@ -34,6 +45,8 @@ DRAIN_SECONDS = 0.4
 EMBED_SECONDS = 0.3
 BRING_IN_SECONDS = 2.0  # a question waits no longer for what others left; the store may be busy
 GRAPH_BATCH = 200  # memories read for the graph in one quiet moment
+ADDRESS_FILE = "hook-server"
+HOOK_SECONDS = 2.0
 LOCAL_EMBEDDERS = ("bundled", "folder", "package")
 
 
@@ -149,16 +162,11 @@ class Access:
 
     # --- beside the requests
 
-    def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:
-        """As the hook itself would answer, without the time to load anything."""
+    def _beside(self) -> None:
         from claude_memory.surfaces.hooks.answers import respond
 
-        return respond(event, raw, self.home, in_time)
-
-    def _beside(self) -> None:
-        from claude_memory.surfaces.mcp.hook_socket import HookSocket
-
-        self._socket = HookSocket(self.home, self._answer_hook)
+        # As the hook itself would answer, without the time to load anything.
+        self._socket = HookSocket(self.home, lambda event, raw, late: respond(event, raw, self.home, late))
         with contextlib.suppress(OSError):  # no place for a socket: hooks find their own answers
             self._socket.start()
         while not self._over.is_set():
@@ -230,3 +238,66 @@ class Access:
             with contextlib.suppress(NotFound, InvalidInput):  # erased meanwhile
                 memory.lifecycle.review(memory.find([id_]), "opened", now=at)
             del self._uses[id_]
+
+
+class HookSocket:
+    """Serves hooks until closed; does nothing if another server of this store already does."""
+
+    def __init__(self, home: Path, answer: Callable[[str, bytes, Callable[[], bool]], bytes]) -> None:
+        self._home = home
+        self._answer = answer
+        self._held = contextlib.ExitStack()
+
+    def start(self) -> bool:
+        """Whether this process now serves the hooks."""
+        folder = private_folder(self._home / "cache")
+        if not hasattr(socket, "AF_UNIX") or not self._held.enter_context(
+            try_lock(folder / f"{ADDRESS_FILE}.lock")
+        ):
+            return False
+        path = socket_path(self._home)
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(16)
+        write_atomically(folder / ADDRESS_FILE, f"unix {path}\n".encode())
+        for place in (path, folder / ADDRESS_FILE):
+            self._held.callback(place.unlink, missing_ok=True)
+        self._held.callback(listener.close)
+        threading.Thread(target=self._accept, args=(listener,), name="hook-socket", daemon=True).start()
+        return True
+
+    def close(self) -> None:
+        """Stop serving and leave nothing behind."""
+        self._held.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # closed: the server ends
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError, ValueError, MemoryFault):
+            connection.settimeout(HOOK_SECONDS)
+            deadline = time.monotonic() + SERVER_SECONDS
+            with connection.makefile("rb") as question:
+                event, raw = question.readline(100).decode("ascii").strip(), question.read(ANSWER_LIMIT)
+            answer = self._answer(event, raw, lambda: time.monotonic() < deadline)
+            # Too late is no answer: the hook has found its own by then.
+            connection.sendall((answer or b"\n") if time.monotonic() < deadline else b"")
+
+
+def socket_path(home: Path) -> Path:
+    """A short path of our own: a Unix socket's name may have 100 characters, a home more."""
+    name = hashlib.blake2b(os.fsencode(os.path.realpath(home)), digest_size=6).hexdigest()
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder = base / f"claude-memory-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        # Somebody else made it first: a folder nobody could guess is safe.
+        folder = Path(tempfile.mkdtemp(prefix="claude-memory-"))
+    return folder / name

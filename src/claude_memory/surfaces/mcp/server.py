@@ -1,4 +1,4 @@
-"""The MCP server as a client sees it: ten tools with lean schemas, over stdio or HTTP.
+"""The MCP server as a client sees it: ten tools with lean schemas, resources, prompts, completions.
 
 Nothing but `mcp` loads before the client has its answer to `initialize`. The server is scoped to the
 project of its working directory and ends with its client.
@@ -11,24 +11,42 @@ import inspect
 import os
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp_types import (
+    CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    InputRequiredResult,
+    PromptReference,
+    ResourceTemplateReference,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import ValidationError
 from pydantic_core import to_json
 
 from claude_memory import __version__
-from claude_memory.surfaces.mcp import knowledge_tools, offers, search_tools, writing_tools
+from claude_memory.errors import NotFound
+from claude_memory.model import Trust
+from claude_memory.surfaces.mcp import search_tools, writing_tools
 from claude_memory.surfaces.mcp.access import Access
-from claude_memory.surfaces.mcp.tool_answers import ToolAnswer
+from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line, moment
+from claude_memory.text.quotation import plain
+
+if TYPE_CHECKING:
+    from claude_memory.memory import Memory
 
 INSTRUCTIONS = (
     "A lasting memory of this project: decisions, fixes, conventions, past conversations. Ask in three "
@@ -47,14 +65,32 @@ TOOLS: tuple[tuple[Callable[..., ToolAnswer], ToolAnnotations], ...] = (
     (search_tools.search_memory, READS),
     (search_tools.timeline, READS),
     (search_tools.get_memories, READS),
-    (knowledge_tools.get_summary, READS),
-    (knowledge_tools.get_project_knowledge, READS),
-    (knowledge_tools.explore_connections, READS),
+    (search_tools.get_summary, READS),
+    (search_tools.get_project_knowledge, READS),
+    (search_tools.explore_connections, READS),
     (writing_tools.remember, ADDS),
     (writing_tools.revise, CHANGES),
     (writing_tools.intention, CHANGES),
     (writing_tools.task, ADDS),
 )
+SESSION_ENTRIES = 100
+MOST_COMPLETIONS = 100  # as many as the protocol lets one answer hold
+RECALL = """\
+Find out what is known here about: {subject}
+
+1. search_memory with the question in your own words; try other words once if the hits are weak.
+2. timeline around the best hit if the order of events matters; get_memories for the two or three that count.
+3. Answer from what you found, name the ids, and say what is superseded, contradicted or missing."""
+
+HANDOVER = """\
+Hand this session's work over to whoever continues it{about}.
+
+1. remember each decision, correction, fix and convention of this session that is not stored yet, one at a
+   time, with topics and files; supersede what no longer holds.
+2. intention set for what is left to do, tied to its files or a time; intention complete for what is done.
+3. If a task is under way, task append where it stands.
+4. End with a short note: what was done, what is open, where to begin."""
+
 # JSON may spell half a surrogate pair, which no text can hold. The library drops such a request without a
 # word, and its client waits for ever. What stands in the group stays: an escaped backslash, and a whole pair.
 _HALF = re.compile(r"(\\\\|\\ud[89ab]..\\ud[c-f]..)|\\ud[89a-f]..", re.IGNORECASE)
@@ -70,7 +106,13 @@ class Server(Access):
         )
         for function, hints in TOOLS:
             self.mcp.add_lean_tool(MethodType(function, self), hints)
-        offers.register(self.mcp, self)
+        for uri, read, title, kind in RESOURCES:
+            name = read.__name__.removesuffix("_resource")
+            offer = self.mcp.resource(uri, name=name, title=title, description=title, mime_type=kind)
+            offer(MethodType(read, self))
+        self.mcp.prompt(title="Recall", description="Find what is known about a subject.")(recall)
+        self.mcp.prompt(title="Hand over", description="Leave this session's work to the next.")(handover)
+        self.mcp.completion()(self._complete)  # type: ignore[no-untyped-call]
 
     def run(self) -> None:
         """Serve over stdio until the client goes."""
@@ -85,6 +127,17 @@ class Server(Access):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ended)
         self.begin()
+
+    async def _complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        _: CompletionContext | None,
+    ) -> Completion | None:
+        wanted = ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
+        names = await anyio.to_thread.run_sync(_completed, self, wanted, argument.value)
+        has_more = len(names) > MOST_COMPLETIONS
+        return Completion(values=names[:MOST_COMPLETIONS], total=len(names), has_more=has_more)
 
     def _ended(self, number: int, _: object) -> None:
         # Whoever asks twice gets no cleaner end; the standard library's own way out would wait for stdin.
@@ -168,6 +221,81 @@ def _complaint(tool: str, fault: ValidationError) -> str:
     return f"{tool}: {'; '.join(told)}"
 
 
-def serve(home: Path, project: Path) -> None:
-    """Run the server of this home and project over stdio."""
-    Server(home, project).run()
+# --- what a client may read, pick or complete by name
+
+
+def recall(subject: str) -> str:
+    return RECALL.format(subject=subject)
+
+
+def handover(focus: str = "") -> str:
+    return HANDOVER.format(about=f", above all {focus}" if focus else "")
+
+
+@contextlib.contextmanager
+def _resource(access: Access) -> Iterator[Memory]:
+    """The memory, for one resource; what fails is said as the protocol wants it of resources."""
+    try:
+        with access.reading() as memory:
+            try:
+                yield memory
+            except NotFound as fault:
+                raise ResourceNotFoundError(str(fault)) from None
+    except ToolError as fault:
+        raise ResourceError(str(fault)) from None
+
+
+def context_resource(access: Access) -> str:
+    from claude_memory.surfaces.hooks.start import at_start
+
+    with _resource(access) as memory:
+        return at_start(memory, now=datetime.now(UTC)).text
+
+
+def session_resource(access: Access, id: str) -> str:  # noqa: A002  the template's published name
+    """A session's compaction summaries in short, and its timeline."""
+    with _resource(access) as memory:
+        whole = memory.session_id(id)
+        lines = [
+            f"compaction {item.number:03d}: {line(item.executive, Trust.AGENT, 600)}"
+            for item in memory.summaries.shelf.of(whole)
+        ]
+        lines += [
+            f"{moment(entry.timestamp)} {entry.kind}: {line(entry.title, Trust.TOOL, 160)} [{entry.id}]"
+            for entry in memory.timeline(before=SESSION_ENTRIES, after=0, session=whole)
+        ]
+        return "\n".join(lines)
+
+
+def memory_resource(access: Access, id: str) -> str:  # noqa: A002
+    with _resource(access) as memory:
+        return search_tools.opened_memories(memory, memory.find([id])).memories[0].model_dump_json()
+
+
+def task_resource(access: Access, name: str) -> str:
+    with _resource(access) as memory:
+        return fenced(str(memory.tasks.export_task(name, "md")), Trust.AGENT, source="the task's files")
+
+
+RESOURCES: tuple[tuple[str, Callable[..., str], str, str], ...] = (
+    ("memory://context", context_resource, "What a session here starts with", "text/plain"),
+    ("memory://session/{id}", session_resource, "What happened in a session", "text/plain"),
+    ("memory://memory/{id}", memory_resource, "One memory in full", "application/json"),
+    ("memory://task/{name}", task_resource, "A task's documents", "text/markdown"),
+)
+
+
+def _completed(access: Access, wanted: str, begun: str) -> list[str]:
+    names: list[str] = []
+    # A completion that cannot be had is none.
+    with contextlib.suppress(ToolError), access.reading(fresh=False) as memory:
+        if wanted == "memory://memory/{id}":
+            return memory.ids_beginning(begun)
+        if wanted == "memory://task/{name}":
+            names = [task.name for task in memory.tasks.list_tasks(all_sessions=True)]
+        elif wanted == "memory://session/{id}":
+            entries = memory.timeline(before=MOST_COMPLETIONS, after=0)
+            names = list(dict.fromkeys(entry.session for entry in reversed(entries) if entry.session))
+        elif wanted == "recall":
+            names = memory.graph.subjects(5 * MOST_COMPLETIONS)
+    return [name for name in map(plain, names) if name.casefold().startswith(begun.casefold())]
