@@ -19,7 +19,7 @@ import pytest
 from tests.integration.mcp_talk import HELLO
 
 from claude_memory.install.edits import INSTALLABLE
-from claude_memory.install.plugin import HOOK_FILE, hook_program, shipped_hooks, write_marketplace
+from claude_memory.install.plugin import HOOK_FILE, hook_program, hooks_with_paths, write_marketplace
 from claude_memory.platform.agents import BY_NAME
 from claude_memory.surfaces.hooks import background
 
@@ -93,7 +93,7 @@ def test_hooks_and_server_use_the_home_that_was_chosen_at_install(
         claude_memory("install", "--agent", agent, CLAUDE_MEMORY_HOME=str(chosen))
     hooks, servers = installed(scratch_home)
     if agent in HOOKED:
-        assert len(hooks) == len(BY_NAME[agent].events or shipped_hooks())
+        assert len(hooks) == len(BY_NAME[agent].events or hooks_with_paths("", scratch_home))
         done = run(hooks[-1], CLAUDE_MEMORY_HOME=str(other))
         assert (done.returncode, done.stderr) == (0, "")
         assert [name.endswith(f"-{agent.replace('-', '_')}.json") for name in spooled(chosen)] == [True]

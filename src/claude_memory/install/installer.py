@@ -25,10 +25,10 @@ from claude_memory.install.edits import INSTALLABLE, Edit, edits, has_hooks, wit
 from claude_memory.install.plugin import (
     HOOK_FILE,
     MARKETPLACE,
+    MARKETPLACE_FOLDER,
     PLUGIN,
     config_folder,
     hook_program,
-    marketplace_folder,
     write_marketplace,
 )
 from claude_memory.platform.agents import canonical
@@ -89,7 +89,7 @@ def uninstall(
             record.undo(entry)
             steps.append(InstallStep(entry["path"], "our entries", True))
     steps += _sweep([agent] if agent else INSTALLABLE, project_root, home)
-    if agent in (None, "claude-code") and client and marketplace_folder(home).exists():
+    if agent in (None, "claude-code") and client and (home / MARKETPLACE_FOLDER).exists():
         steps.append(_uninstall_plugin(home, record, client))
     return steps
 
@@ -144,7 +144,7 @@ def _sweep(agents: Iterable[str], project_root: Path, home: Path) -> list[Instal
 
 
 def _install_plugin(home: Path, scope: str, root: Path, client: str, *, dry_run: bool) -> InstallStep:
-    folder = marketplace_folder(home)
+    folder = home / MARKETPLACE_FOLDER
     commands = (
         ("plugin", "marketplace", "add", str(folder)),
         ("plugin", "install", _NAME, "--scope", scope),
@@ -175,8 +175,8 @@ def _uninstall_plugin(home: Path, record: Record, client: str) -> InstallStep:
     _run(client, Path.home(), "plugin", "marketplace", "remove", MARKETPLACE, check=False)
     for entry in ours:
         record.undo(entry)
-    shutil.rmtree(marketplace_folder(home), ignore_errors=True)
-    return InstallStep(str(marketplace_folder(home)), f"plugin {_NAME}", True)
+    shutil.rmtree(home / MARKETPLACE_FOLDER, ignore_errors=True)
+    return InstallStep(str(home / MARKETPLACE_FOLDER), f"plugin {_NAME}", True)
 
 
 def _run(client: str, folder: Path, *arguments: str, check: bool = True) -> None:

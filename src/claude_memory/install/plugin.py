@@ -22,6 +22,7 @@ from claude_memory.platform.files import FILE_MODE, FOLDER_MODE, HOOK_GONE, priv
 
 # The client reserves names that begin with "claude-" for its maker.
 MARKETPLACE = "lasting-memory-local"
+MARKETPLACE_FOLDER = "plugin"  # where the generated one stands, in the home
 PLUGIN = "lasting-memory"
 SERVER = "memory"
 HOOK_FILE = "claude_memory_hook.py"
@@ -102,14 +103,10 @@ def _pinned(home: Path | None) -> list[str]:
     return ["--home", str(home.absolute())] if home is not None else []
 
 
-def shipped_hooks() -> dict[str, list[dict[str, Any]]]:
-    """The hooks' table as shipped: event → groups."""
-    return dict(json.loads((_SHIPPED / "hooks" / "hooks.json").read_text("utf-8"))["hooks"])
-
-
 def hooks_with_paths(program: str, home: Path) -> dict[str, list[dict[str, Any]]]:
-    """The hooks' table with this machine's interpreter and import folders."""
-    table = shipped_hooks()
+    """The hooks' table, event → groups, with this machine's interpreter and import folders."""
+    shipped = json.loads((_SHIPPED / "hooks" / "hooks.json").read_bytes())
+    table: dict[str, list[dict[str, Any]]] = shipped["hooks"]
     for event, groups in table.items():
         for hook in (hook for group in groups for hook in group["hooks"]):
             hook["command"], *hook["args"] = hook_command(program, event, home=home)
@@ -128,15 +125,9 @@ def texts_for_agents() -> dict[str, bytes]:
     return found
 
 
-def marketplace_folder(home: Path) -> Path:
-    """Where the generated marketplace stands."""
-    return home / "plugin"
-
-
 def write_marketplace(home: Path) -> Path:
     """Make the marketplace folder anew and put it in place of the old one."""
-    target = marketplace_folder(home)
-    private_folder(home)
+    target = private_folder(home) / MARKETPLACE_FOLDER
     with tempfile.TemporaryDirectory(prefix=".plugin-", suffix=".tmp", dir=home) as work:
         fresh = Path(work, "new")
         _fill(fresh, home)

@@ -30,6 +30,7 @@ ELSEWHERE_LIMIT = 200
 KINDS = ", ".join(Kind)
 TITLE, BEGINNING, SNIPPET = 90, 40, 110  # characters of a hit's line
 NOTHING_FOUND = "nothing found: try other words, or fewer filters"
+NOTHING_FITS = "nothing here fits the query: try other words, or leave it out for the newest entries"
 FAR_ANCHOR = "the anchor is the nearest there is, and likely not what you ask for"
 Field_ = Literal["text", "provenance", "relations"]
 
@@ -173,9 +174,7 @@ def timeline(
         if query and not around:
             hits = memory.search(query, limit=1, session=session or None, min_relevance=0.0)
             if not hits:
-                raise NotFound(
-                    "nothing here fits the query: try other words, or leave it out for the newest entries"
-                )
+                raise NotFound(NOTHING_FITS)
             around = hits[0].id
             note = FAR_ANCHOR if hits[0].relevance < UNLIKELY else ""
         entries = memory.timeline(around=around or None, before=before, after=after, session=session or None)
@@ -284,11 +283,10 @@ def _open(
 
 def _relations(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
     """What stands between these memories and others: what they replace, repeat, contradict."""
-    bearings: dict[str, list[Bearing]] = {item.id: [] for item in found}
+    bearings: dict[str, list[Bearing]] = {}
     for item in found:
-        for kind, other in (("supersedes", item.supersedes), ("superseded by", item.superseded_by)):
-            if other:
-                bearings[item.id].append(Bearing(kind=kind, id=other))
+        links = (("supersedes", item.supersedes), ("superseded by", item.superseded_by))
+        bearings[item.id] = [Bearing(kind=kind, id=other) for kind, other in links if other]
     for relation in memory.lifecycle.relations(*(item.id for item in found)):
         for own, other, kind in (
             (relation.source, relation.target, relation.kind),
@@ -306,6 +304,7 @@ SHOWN_A_KIND = 12
 SHOWN_TOPICS = 20
 SHOWN_FILES = 10
 SHOWN_SUMMARIES = 20
+NO_SUMMARY = "has no compaction summary in this project; call get_summary without session_id for the list"
 NOTHING_OF_TOPIC = "nothing is known of this topic: call without topic for all, or use search_memory"
 NOTHING_KNOWN = "no decisions or rules are known in this project yet; remember them as they come up"
 
@@ -374,10 +373,7 @@ def get_summary(access: Access, session_id: str = "", summary_id: str = "") -> S
         try:
             kept = memory.summaries.list(session_id)
         except NotFound:
-            raise NotFound(
-                f"session {plain(session_id)[:60]!r} has no compaction summary in this project; "
-                "call get_summary without session_id for the list"
-            ) from None
+            raise NotFound(f"session {plain(session_id)[:60]!r} {NO_SUMMARY}") from None
         if not summary_id:
             newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
             shown = tuple(
