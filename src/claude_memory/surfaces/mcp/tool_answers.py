@@ -84,36 +84,23 @@ def excerpt(text: str, question: str, max_tokens: int) -> str:
     """The text, or its beginning and the parts nearest to the question, in their order, within the budget."""
     if tokens(text) <= max_tokens:
         return text
-    pieces = _pieces(text[:_READ_CHARACTERS], max_tokens)
+    # Sentences and lines, none longer than a third of the budget.
+    longest = max(int(max_tokens * CHARACTERS_PER_TOKEN / 3), 40)
+    parts = [part.strip() for part in _BREAK.split(text[:_READ_CHARACTERS])]
+    pieces = [part[at : at + longest] for part in parts for at in range(0, len(part), longest)]
     wanted = {term for term in query_terms(question) if not is_stop_term(term)}
     scores = [len(wanted.intersection(index_terms(piece))) for piece in pieces]
     # What shares most comes first, then what follows it: an answer often stands in the next sentence.
     near = [max(scores[max(at - 1, 0) : at + 2]) / 2 for at in range(len(scores))]
     order = sorted(range(len(pieces)), key=lambda at: (-max(scores[at], near[at]), at))
-    chosen: set[int] = set()
-    spent = 0
+    chosen, spent = [], 0
     for at in order:
         cost = tokens(pieces[at]) + 2
         if spent + cost <= max_tokens:
-            chosen.add(at)
+            chosen.append(at)
             spent += cost
-    return _joined(pieces, chosen)
-
-
-def _pieces(text: str, max_tokens: int) -> list[str]:
-    """Sentences and lines, none longer than a third of the budget."""
-    longest = max(int(max_tokens * CHARACTERS_PER_TOKEN / 3), 40)
-    found = [part.strip() for part in _BREAK.split(text)]
-    return [part[at : at + longest] for part in found for at in range(0, len(part), longest)]
-
-
-def _joined(pieces: list[str], chosen: set[int]) -> str:
-    parts: list[str] = []
+    cut, before = "", -1
     for at in sorted(chosen):
-        if parts:
-            parts.append(" " if at - 1 in chosen else _GAP)
-        elif at:
-            parts.append("[…] ")
-        parts.append(pieces[at])
-    rest = _GAP.rstrip() if chosen and max(chosen) < len(pieces) - 1 else ""
-    return "".join(parts) + rest
+        cut += (" " if at == before + 1 else _GAP) + pieces[at]
+        before = at
+    return (cut + (_GAP if -1 < before < len(pieces) - 1 else "")).strip()
