@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # the real one is an import that takes longer than a version's answer
 if TYPE_CHECKING:
     from pathlib import Path
 
