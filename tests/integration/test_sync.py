@@ -214,7 +214,8 @@ def test_interrupted_it_ends_with_130_and_goes_on_the_next_time(world: Path) -> 
     process = subprocess.Popen(
         [sys.executable, "-m", "claude_memory", "--home", str(world / "a"), "sync", "../b", "--pair"],
         cwd=world / "project", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background
+        # Ignored where the tests run in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while len(state(world / "a")["memories"]) < 2 and time.monotonic() < deadline:
