@@ -29,9 +29,8 @@ from claude_memory.transcripts.model import Role, Turn
 from claude_memory.transcripts.readers import READERS
 from claude_memory.transcripts.sources import described
 from claude_memory.understand.calls import rendered
-from claude_memory.understand.exchanges import exchanges
+from claude_memory.understand.exchanges import exchanges, record, session_text
 from claude_memory.understand.model import Exchange
-from claude_memory.understand.sessions import record, session_text
 from claude_memory.understand.titles import search_text, telling_words, title
 from speakers import turns
 

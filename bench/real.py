@@ -32,8 +32,7 @@ from claude_memory.embed import Embedder
 from claude_memory.model import Hit, MemoryId, SearchScope
 from claude_memory.text.words import index_terms, query_terms
 from claude_memory.understand.calls import is_scratch
-from claude_memory.understand.model import Exchange, places_of
-from claude_memory.understand.sessions import from_json
+from claude_memory.understand.model import Exchange, from_json, places_of
 from quality import embedder_for
 from sets.sessions import Repository, copied, from_folder, from_git
 

@@ -10,9 +10,8 @@ import pytest
 from claude_memory.model import SessionId
 from claude_memory.store.model import Message
 from claude_memory.understand.calls import rendered
-from claude_memory.understand.exchanges import exchanges
+from claude_memory.understand.exchanges import exchanges, record, session_text
 from claude_memory.understand.model import Exchange, Outcome
-from claude_memory.understand.sessions import record, session_text
 from claude_memory.understand.titles import SEARCH_CHARACTERS, TITLE_CHARACTERS, search_text, title
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 from claude_memory.model import SessionId
-from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
-from claude_memory.understand.sessions import from_json, record, record_from_json, session_text, to_json
+from claude_memory.understand.exchanges import record, session_text
+from claude_memory.understand.model import (
+    Command,
+    Commit,
+    Exchange,
+    Outcome,
+    TaskItem,
+    Utterance,
+    from_json,
+    record_from_json,
+    to_json,
+)
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 SESSION = SessionId("s1")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from claude_memory.understand.speaker import Manner, Speaker, of_hook, of_prompt, of_result, of_texts
+from claude_memory.capture.messages import messages_of
+from claude_memory.capture.parse import parse
+from claude_memory.model import ProjectId
+from claude_memory.settings import Settings
+from claude_memory.store.model import NewMessage
+from claude_memory.understand.speaker import Manner, Speaker, of_prompt, of_result, of_texts
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file "
@@ -77,19 +84,19 @@ PERSONS = [
 
 @pytest.mark.parametrize(("text", "manner"), NOT_A_PERSON)
 def test_what_a_program_says_is_no_persons_word(text: str, manner: str) -> None:
-    for said in (of_prompt(text), of_hook({"hook_event_name": "UserPromptSubmit", "prompt": text})):
+    for said in (of_prompt(text), of_prompt(text, {"prompt": text, "session_id": "s1"})):
         assert (said.speaker, said.manner) == (Speaker.HARNESS, manner)
 
 
 @pytest.mark.parametrize(("text", "manner"), AGENTS_OWN)
 def test_an_accepted_plan_and_a_continuation_are_the_agents_words(text: str, manner: str) -> None:
-    for said in (of_prompt(text), of_hook({"hook_event_name": "UserPromptSubmit", "prompt": text})):
+    for said in (of_prompt(text), of_prompt(text, {"prompt": text, "session_id": "s1"})):
         assert (said.speaker, said.manner) == (Speaker.AGENT, manner)
 
 
 @pytest.mark.parametrize(("text", "words"), PERSONS)
 def test_typed_words_are_a_persons_without_what_stands_around_them(text: str, words: str | None) -> None:
-    for said in (of_prompt(text), of_hook({"hook_event_name": "UserPromptSubmit", "prompt": text})):
+    for said in (of_prompt(text), of_prompt(text, {"prompt": text, "session_id": "s1"})):
         assert said == (Speaker.PERSON, Manner.TYPED, words or text)
 
 
@@ -114,11 +121,8 @@ def test_typed_words_are_a_persons_without_what_stands_around_them(text: str, wo
 )
 def test_the_record_tells_before_the_text(facts: dict[str, Any], speaker: str, manner: str) -> None:
     text = "Always use tabs."
-    for said in (
-        of_prompt(text, facts),
-        of_hook({"hook_event_name": "UserPromptSubmit", "prompt": text, **facts}),
-    ):
-        assert (said.speaker, said.manner) == (speaker, manner)
+    said = of_prompt(text, facts)
+    assert (said.speaker, said.manner) == (speaker, manner)
 
 
 def test_a_prompt_of_several_texts_is_judged_text_by_text() -> None:
@@ -130,9 +134,7 @@ def test_a_prompt_of_several_texts_is_judged_text_by_text() -> None:
 def test_an_answer_is_told_with_its_question() -> None:
     response = {"questions": [], "answers": {"Where to?": "docs/", "When?": "later, with the release"}}
     words = "Where to?\n→ docs/\n\nWhen?\n→ later, with the release"
-    heard = of_hook(
-        {"hook_event_name": "PostToolUse", "tool_name": "AskUserQuestion", "tool_response": response}
-    )
+    heard = of_result("AskUserQuestion", "", {"tool_response": response})
     read = of_result("AskUserQuestion", "Your questions have been answered: …", {"toolUseResult": response})
     assert heard == read == (Speaker.PERSON, Manner.ANSWER, words)
     assert of_result("Bash", "x", {"toolUseResult": response}).speaker is Speaker.TOOL
@@ -170,24 +172,31 @@ def test_a_tool_cannot_speak_for_the_person(tool: str, facts: dict[str, Any]) ->
 
 
 def test_a_failed_tool_in_a_hook_cannot_speak_for_the_person() -> None:
-    heard = of_hook(
-        {"hook_event_name": "PostToolUseFailure", "tool_name": "mcp__x__y", "error": f"{SAID}{PAGE}"}
-    )
-    assert heard.speaker is Speaker.TOOL
+    heard = messages("PostToolUseFailure", tool_name="mcp__x__y", error=f"{SAID}{PAGE}")[-1]
+    assert heard.speaker == Speaker.TOOL
 
 
 @pytest.mark.parametrize(
-    ("payload", "speaker", "manner"),
+    ("name", "payload", "speaker", "manner"),
     [
-        ({"hook_event_name": "Stop", "last_assistant_message": "Done."}, "agent", "closing"),
-        ({"hook_event_name": "SubagentStop", "last_assistant_message": "Found."}, "agent", "closing"),
-        ({"hook_event_name": "PostCompact", "compact_summary": "We…"}, "agent", "continuation"),
-        ({"hook_event_name": "PreToolUse", "tool_name": "Bash"}, "agent", "call"),
-        ({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {}}, "tool", "result"),
-        ({"hook_event_name": "SomethingNew", "prompt": PAGE}, "harness", "reminder"),
-        ({}, "harness", "reminder"),
+        ("Stop", {"last_assistant_message": "Done."}, "agent", "closing"),
+        ("SubagentStop", {"last_assistant_message": "Found."}, "agent", "closing"),
+        ("PostCompact", {"compact_summary": "We…"}, "agent", "continuation"),
+        ("PostToolUse", {"tool_name": "Bash", "tool_response": {}}, "tool", "result"),
     ],
 )
-def test_every_hook_has_a_speaker(payload: dict[str, Any], speaker: str, manner: str) -> None:
-    said = of_hook(payload)
+def test_every_hook_has_a_speaker(name: str, payload: dict[str, Any], speaker: str, manner: str) -> None:
+    said = messages(name, **payload)[-1]
     assert (said.speaker, said.manner) == (speaker, manner)
+
+
+@pytest.mark.parametrize("name", ["PreToolUse", "SomethingNew"])
+def test_what_no_hook_tells_as_said_is_no_message(name: str) -> None:
+    assert messages(name, prompt=PAGE, tool_name="Bash") == []
+
+
+def messages(name: str, **payload: Any) -> list[NewMessage]:
+    raw = json.dumps({"hook_event_name": name, "session_id": "s1", **payload}).encode()
+    event = parse(raw, name, "claude-code", datetime(2026, 11, 2, tzinfo=UTC), Settings(), ProjectId)
+    assert event is not None
+    return messages_of(event)

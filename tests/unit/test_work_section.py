@@ -18,8 +18,7 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
 from claude_memory.store.model import NewMessage
-from claude_memory.understand.model import Commit, SessionRecord, TaskItem
-from claude_memory.understand.sessions import to_json
+from claude_memory.understand.model import Commit, SessionRecord, TaskItem, to_json
 
 FRIDAY = datetime(2026, 11, 13, 15, 5, tzinfo=UTC)
 NOW = FRIDAY + timedelta(days=30)  # after a long holiday

@@ -23,7 +23,7 @@ from claude_memory.store.sql.rows import packed
 from claude_memory.text.quotation import clean
 from claude_memory.transcripts.model import Role, Turn, text_of
 from claude_memory.understand.calls import rendered
-from claude_memory.understand.speaker import MANNER, SPEAKER, Manner, Speaker, Verdict, of_hook, of_result
+from claude_memory.understand.speaker import Manner, Speaker, Verdict, of_prompt, of_result
 
 RESULT_CHARACTERS = 8_000  # of a tool's output: head and tail
 CALL_CHARACTERS = 6_000
@@ -132,7 +132,7 @@ class Preparer:
             id_ = identity(kind, payload, turn.at)
         if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
             # A record tells more than a hook's payload; after the id, which both must share.
-            payload |= {SPEAKER: turn.speaker.value, MANNER: turn.manner.value}
+            payload |= {"speaker": turn.speaker.value, "manner": turn.manner.value}
         own = SessionId(session[:_ID_CHARACTERS])
         return Event(id_, kind, self.agent, own, ProjectId(""), turn.cwd, turn.at, payload)
 
@@ -194,7 +194,7 @@ def messages_of(event: Event, branch: str = "") -> list[NewMessage]:
 def _messages(event: Event) -> Iterator[NewMessage]:
     payload = event.payload
     if event.kind is EventKind.PROMPT:
-        said = of_hook({**payload, "hook_event_name": "UserPromptSubmit"})
+        said = of_prompt(text_of(payload, "prompt"), payload)
         yield _reported(event, Role.USER, said.words, said)
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
         text = text_of(payload, "last_assistant_message")

@@ -25,10 +25,11 @@ from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter, Message, Understood
 from claude_memory.store.sql.archive import Archive
 from claude_memory.transcripts.model import SPEAKERS, Role
-from claude_memory.understand import exchanges as understanding
-from claude_memory.understand import sessions, statements, titles
+from claude_memory.understand import statements, titles
 from claude_memory.understand.agent_summary import feedback_and_fixes, read
-from claude_memory.understand.model import Exchange, SessionRecord, places_of
+from claude_memory.understand.exchanges import exchanges, session_text
+from claude_memory.understand.exchanges import record as record_of
+from claude_memory.understand.model import Exchange, SessionRecord, from_json, places_of, to_json
 from claude_memory.understand.speaker import Manner, of_prompt, of_result
 
 BATCH = 50
@@ -88,22 +89,21 @@ def move_events(archive: Archive, out_of_time: Callable[[], bool]) -> bool:
 def understand(store: Store, conversation: Conversation) -> int:
     """Bring one conversation up to date; returns how many memories are new."""
     earlier, messages, since = _to_read(store.archive, conversation)
-    found = understanding.exchanges(conversation.session, messages, conversation.cwd)
+    found = exchanges(conversation.session, messages, conversation.cwd)
     every = [*earlier, *found]
     named = next((message.text for message in reversed(messages) if message.manner == Manner.TITLE), "")
-    record = sessions.record(conversation.session, every, named) if every else None
-    kept = [_understood(conversation, exchange) for exchange in found]
+    record = record_of(conversation.session, every, named) if every else None
     made: list[StoredMemory] = []
     if record is not None and not conversation.parent:
-        texts, files = (record.title, sessions.session_text(record)), (path for path, _ in record.files)
+        texts, files = (record.title, session_text(record)), (path for path, _ in record.files)
         whole = _memory(conversation, "session", conversation.session, texts, record, files)
         made = [whole, *_settled(store, conversation, every, found, messages)]
     return store.archive.understood(
         conversation.number,
         conversation.messages,
-        kept,
+        [_understood(conversation, exchange) for exchange in found],
         since=since,
-        record=sessions.to_json(record) if record is not None else None,
+        record=to_json(record) if record is not None else None,
         memories=made,
     )
 
@@ -113,14 +113,11 @@ def _to_read(archive: Archive, conversation: Conversation) -> tuple[list[Exchang
 
     A transcript may bring what belongs between messages that hooks brought: then all is read again.
     """
-    known = [
-        (first, sessions.from_json(record)) for _, first, _, record in archive.exchanges(conversation.number)
-    ]
+    known = [(first, from_json(record)) for _, first, _, record in archive.exchanges(conversation.number)]
     if known and conversation.understood:
         since, last = known[-1]
         messages = list(map(_heard, archive.messages(conversation.number, first=since)))
-        late = any(m.at < last.began for m in messages if m.ordinal > conversation.understood)
-        if not late:
+        if all(m.at >= last.began for m in messages if m.ordinal > conversation.understood):
             return [exchange for first, exchange in known if first < since], messages, since
     return [], list(map(_heard, archive.messages(conversation.number))), 1
 
@@ -145,7 +142,7 @@ def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
     memory = _memory(conversation, "exchange", exchange.key, texts, exchange, dict.fromkeys(named))
     places = {"messages": [exchange.first, exchange.last]}
     memory = replace(memory, kind=Kind.OBSERVATION, provenance={**memory.provenance, **places})
-    return Understood(memory, exchange.first, exchange.last, sessions.to_json(exchange))
+    return Understood(memory, exchange.first, exchange.last, to_json(exchange))
 
 
 def _memory(

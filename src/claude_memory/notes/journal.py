@@ -38,9 +38,10 @@ from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.store.model import Conversation, EventFilter
 from claude_memory.text.words import query_terms, shorten
-from claude_memory.understand import calls, commands, sessions
+from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import called_open
-from claude_memory.understand.model import Command, Exchange, SessionRecord
+from claude_memory.understand.exchanges import record as record_of
+from claude_memory.understand.model import Command, Exchange, SessionRecord, from_json, record_from_json
 from claude_memory.understand.statements import closing_points
 
 DEFAULT_WINDOW, LONG_WINDOW = 200_000, 1_000_000
@@ -117,7 +118,7 @@ class Journal:
         for day, part in days.items():
             if is_meaningful(part):
                 rows = [row for row in self._settled(conversation, conversation.session) if row[0] == day]
-                record = sessions.record(conversation.session, part, conversation.title)
+                record = record_of(conversation.session, part, conversation.title)
                 line = session_line(conversation, record, part, rows)
                 name = f"{conversation.session} {line.date}"
                 lines[name] = put_session(self.home, line, written_before=lines.get(name, ""))
@@ -130,8 +131,8 @@ class Journal:
         """What all sessions of a project come to; `conversation` is the newest that grew."""
         exchanges, documents = self._exchanges(conversation), self._documents(conversation)
         found = self.store.archive.session_records(SearchScope((conversation.project,)), SESSIONS)
-        records = [sessions.record_from_json(parts) for each, parts in found if not each.parent]
-        threads = open_threads(sessions.record(conversation.session, exchanges)) if exchanges else []
+        records = [record_from_json(parts) for each, parts in found if not each.parent]
+        threads = open_threads(record_of(conversation.session, exchanges)) if exchanges else []
         documents.set_list(blocks.NEXT, threads)
         if documents.files.is_shared and not self.on_command:
             return
@@ -163,7 +164,7 @@ class Journal:
         ]
 
     def _exchanges(self, conversation: Conversation) -> list[Exchange]:
-        return [sessions.from_json(parts) for *_, parts in self.store.archive.exchanges(conversation.number)]
+        return [from_json(parts) for *_, parts in self.store.archive.exchanges(conversation.number)]
 
     def _documents(self, work: Conversation | Event) -> ProjectDocuments:
         root = root_of(work.cwd) if work.cwd else self.home

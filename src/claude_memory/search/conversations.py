@@ -27,7 +27,7 @@ from claude_memory.store.model import ANY_CONVERSATION, Conversation, Conversati
 from claude_memory.store.sql.archive import Archive
 from claude_memory.text.quotation import meant
 from claude_memory.text.words import STOP_WORDS, shorten, stem
-from claude_memory.understand.sessions import from_json
+from claude_memory.understand.model import from_json
 
 CANDIDATES = 400
 # Candidates are the newest; where there are more, a phrase is looked for among so many that share its words.

@@ -27,8 +27,7 @@ from claude_memory.store.model import ConversationFilter, EventFilter, Message
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 from claude_memory.understand.calls import command_of, relative, same_file
 from claude_memory.understand.commands import checks_of, error_lines, segments
-from claude_memory.understand.model import Command, Exchange
-from claude_memory.understand.sessions import from_json
+from claude_memory.understand.model import Command, Exchange, from_json
 from claude_memory.understand.titles import title
 
 CALLS = ConversationFilter(roles=("call",))

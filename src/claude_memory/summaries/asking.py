@@ -42,8 +42,7 @@ from claude_memory.summaries.summary_book import SummaryBook, written_entries
 from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.sources import json_object
-from claude_memory.understand import sessions
-from claude_memory.understand.model import Exchange
+from claude_memory.understand.model import Exchange, from_json
 from claude_memory.understand.titles import title_of
 
 PIECE_CHARACTERS, MAX_PIECES = 48_000, 24
@@ -270,7 +269,7 @@ def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> Ke
 def _over(store: Store, now: datetime) -> Iterator[_Question]:
     for conversation in store.archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
         records = [record for *_, record in store.archive.exchanges(conversation.number)]
-        exchanges = [one for record in records if (one := sessions.from_json(record)).asked]
+        exchanges = [one for record in records if (one := from_json(record)).asked]
         yield conversation, conversation.session, exchanges, summarise(exchanges)
 
 

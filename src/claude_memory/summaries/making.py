@@ -22,8 +22,8 @@ from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.understand import agent_summary as agents
 from claude_memory.understand import calls, commands
 from claude_memory.understand.agent_summary import AgentSummary
+from claude_memory.understand.exchanges import OPEN_STATES, uncommitted
 from claude_memory.understand.model import Exchange, Outcome, TaskItem, Utterance, places_of
-from claude_memory.understand.sessions import OPEN_STATES, uncommitted
 from claude_memory.understand.titles import plan_title, without_announcements
 
 RATIO = 10.2  # tokens summed up for each token of the summary

@@ -24,8 +24,8 @@ from claude_memory.text.quotation import about_tokens
 from claude_memory.transcripts import sources
 from claude_memory.transcripts.model import list_of, mapping_of, moment_of, text_of
 from claude_memory.transcripts.sources import json_object
-from claude_memory.understand import calls, sessions
-from claude_memory.understand.exchanges import exchanges
+from claude_memory.understand import calls
+from claude_memory.understand.exchanges import exchanges, open_tasks
 from claude_memory.understand.model import Exchange
 
 NOTE, SUMMARY = "note", "summary"
@@ -110,7 +110,7 @@ class Transcript:
             own,
             agent_summary=stretch.agent_summary,
             earlier=[each for each in whole if each.first < stretch.first],
-            open_tasks=sessions.open_tasks(whole),
+            open_tasks=open_tasks(whole),
             memories=memories,
             created=created,
             defined=defined,

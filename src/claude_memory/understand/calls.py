@@ -35,7 +35,6 @@ LISTING = frozenset("todowrite todo_write update_plan todo updatetodos write_tod
 PLANNING = frozenset("exitplanmode exit_plan_mode".split())
 
 COMMAND_CHARACTERS = 300
-FILES = 80
 INPUT_CHARACTERS = 24_000  # of a nested input, before the message as a whole is bounded
 _BESIDE_COMMAND = re.compile(
     r"\n(description|timeout|run_in_background|workdir|cwd|justification|yield_time_ms|max_output_tokens"
@@ -59,8 +58,15 @@ def rendered(given: Mapping[str, Any]) -> str:
     command = given.get("command")
     parts = [f"$ {command}"] if isinstance(command, str) else []
     for key, value in given.items():
+        if isinstance(value, str):
+            shown = value
+        else:
+            try:
+                shown = json.dumps(value, ensure_ascii=False)[:INPUT_CHARACTERS]
+            except (RecursionError, ValueError, TypeError):
+                shown = "[nested too deeply]"
         if key != "command" or not parts:
-            parts.append(f"{key}: {value if isinstance(value, str) else _as_json(value)}")
+            parts.append(f"{key}: {shown}")
     return "\n".join(parts)
 
 
@@ -71,13 +77,6 @@ def given_of(text: str) -> dict[str, str]:
     for key, value in zip(rest[::2], rest[1::2], strict=True):
         members.setdefault(key, value.strip())  # a text that looks like a member stands behind the real ones
     return members
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)[:INPUT_CHARACTERS]
-    except (RecursionError, ValueError, TypeError):
-        return "[nested too deeply]"
 
 
 def command_of(text: str) -> str:
@@ -95,14 +94,8 @@ def files_of(text: str) -> list[str]:
 
 def definitions_of(text: str) -> list[str]:
     """The names that a changing tool's input defines, the first first; of a constant with its value."""
-    return list(
-        dict.fromkeys(" ".join(match.groups(default="")).strip() for match in _DEFINED.finditer(text))
-    )
-
-
-def reads(tool: str, text: str) -> bool:
-    """Whether a call only looked at its file."""
-    return tool in READING or (tool in CHANGING and text.startswith("$ view"))
+    found = (" ".join(match.groups(default="")).strip() for match in _DEFINED.finditer(text))
+    return list(dict.fromkeys(found))
 
 
 def relative(name: str, cwd: str) -> str:
@@ -154,56 +147,79 @@ def failing(runs: Iterable[Command]) -> tuple[Command, ...]:
 
 @dataclass(slots=True)
 class Work:
-    """What the calls of one exchange did, in their order."""
+    """What the calls of one exchange did, in their order; `items` is the whole session's list of tasks."""
 
     cwd: str
+    items: dict[str, TaskItem]
     read: dict[str, None] = field(default_factory=dict)
     edited: Counter[str] = field(default_factory=Counter)
     commands: dict[str, Command] = field(default_factory=dict)  # by the call's id
     commits: list[Commit] = field(default_factory=list)
-    pull_requests: list[str] = field(default_factory=list)
-    _edits: dict[str, int] = field(default_factory=dict)  # when each file was last edited
-    _committed: int = -1
+    pull_requests: dict[str, None] = field(default_factory=dict)
+    _loose: dict[str, bool] = field(default_factory=dict)  # files, and whether they changed since a commit
     _running: dict[str, str] = field(default_factory=dict)  # a shell's own number of a command, to the call
+    _finished: frozenset[str] = frozenset()  # tasks that were done before
+    _touched: bool = False  # the list
 
-    def call(self, position: int, call: Message) -> None:
-        if call.tool.lower() in RUNNING and (command := command_of(call.text)):
+    def __post_init__(self) -> None:
+        done = (id_ for id_, item in self.items.items() if item.status in ("completed", "deleted"))
+        self._finished = frozenset(done)
+
+    def call(self, call: Message) -> None:
+        tool = call.tool.lower()
+        if tool in RUNNING and (command := command_of(call.text)):
             shown = clip(command, COMMAND_CHARACTERS)
-            self.commands[call.call or str(position)] = Command(call.ordinal, shown)
+            self.commands[call.call or str(call.ordinal)] = Command(call.ordinal, shown)
+        elif tool in LISTING and (listed := _listed(call)):
+            self.items.clear()
+            self.items.update(listed)
+            self._touched = True
+        elif tool == "taskupdate":
+            given = given_of(call.text)
+            id_ = given.get("taskId", "")
+            if item := self.items.get(id_):
+                status = _status(given.get("status") or item.status)
+                self.items[id_] = TaskItem(given.get("subject") or item.title, status, call.ordinal)
+                self._touched = True
 
-    def result(self, position: int, result: Message, call: Message | None) -> None:
+    def result(self, result: Message, call: Message | None) -> None:
         if call is None:
             return
         tool = call.tool.lower()
+        if tool == "taskcreate" and (number := _CREATED.match(result.text)):
+            title = given_of(call.text).get("subject", "")
+            self.items[number[1]] = TaskItem(title, "pending", call.ordinal)
+            self._touched = True
         if result.manner == "rejection":
             self.commands.pop(call.call, None)
         elif tool in RUNNING:
             command = command_of(call.text)
             if runs := _SESSION_RUNS.search(result.text[:600]):
                 self._running[runs[1]] = call.call
-            self._outcome(position, result, call.call, command)
             if not result.failed:
                 self._reads(commands.files_read_by(command))
                 patched = files_of(command) if "*** Begin Patch" in command else []
-                self._changes(position, patched or commands.files_written_by(command))
+                self._changes(patched or commands.files_written_by(command))
+            self._outcome(result, call.call, command)  # Last: a commit takes what its own line wrote.
         elif tool in POLLING:  # more output of a command that was still running
             origin = self._running.get(given_of(call.text).get("session_id", ""), "")
             ran = self.commands.get(origin)
-            self._outcome(position, result, origin, ran.command if ran else "")
+            self._outcome(result, origin, ran.command if ran else "")
         elif result.failed:
             return
-        elif reads(tool, call.text):
+        elif tool in READING or (tool in CHANGING and call.text.startswith("$ view")):
             self._reads(files_of(call.text))
         elif tool in CHANGING:
-            self._changes(position, files_of(call.text))
+            self._changes(files_of(call.text))
         elif "pull_request" in tool:
-            self.pull_requests += pull_requests_in(result.text)
+            self.find_pull_requests(result.text)
 
-    def _outcome(self, position: int, result: Message, id_: str, command: str) -> None:
+    def _outcome(self, result: Message, id_: str, command: str) -> None:
+        # Where a pipe or another command hides a check's exit code, its report says whether it failed.
         doubtful = commands.hides_exit_code(command) and bool(commands.checks_of(command))
-        failed = result.failed or (doubtful and reports_failure(result.text))
-        ran = self.commands.get(id_)
-        if ran is not None:
+        report = result.text[-commands.OUTPUT_CHARACTERS :] if doubtful else ""
+        failed = result.failed or _FAILURE.search(report) is not None
+        if ran := self.commands.get(id_):
             error = commands.error_lines(result.text) if failed else ""
             self.commands[id_] = Command(ran.ordinal, ran.command, failed, error)
         for hash_, subject, branch in commits_in(command, result.text, failed=result.failed):
@@ -211,66 +227,30 @@ class Work:
             if amends and self.commits:
                 amends = self.commits.pop().amends
             self.commits.append(Commit(result.ordinal, hash_, subject, branch, amends))
-            self._committed = position
+            self._loose = dict.fromkeys(self._loose, False)
         if "pr create" in command or "mr create" in command:
-            self.pull_requests += pull_requests_in(result.text)
+            self.find_pull_requests(result.text)
 
     def _reads(self, names: Iterable[str]) -> None:
         self.read.update(dict.fromkeys(relative(name, self.cwd) for name in names))
 
-    def _changes(self, position: int, names: Iterable[str]) -> None:
-        for name in names:
-            short = relative(name, self.cwd)
-            self.edited[short] += 1
-            self._edits[short] = position
+    def _changes(self, names: Iterable[str]) -> None:
+        short = [relative(name, self.cwd) for name in names]
+        self.edited.update(short)
+        self._loose.update(dict.fromkeys(short, True))
+
+    def find_pull_requests(self, text: str) -> None:
+        """Addresses of pull requests, each once."""
+        self.pull_requests.update(dict.fromkeys(_PULL_REQUEST.findall(text) if "://" in text else ()))
 
     def uncommitted(self) -> tuple[str, ...]:
         """Files edited after the last commit; what lies in scratch folders is never committed."""
-        return tuple(
-            name for name, at in self._edits.items() if at > self._committed and not is_scratch(name)
-        )[:FILES]
+        return tuple(name for name, loose in self._loose.items() if loose and not is_scratch(name))
 
-
-class Tasks:
-    """The agent's own list of tasks. It lasts for the whole session; an exchange shows what it touched."""
-
-    def __init__(self) -> None:
-        self._items: dict[str, TaskItem] = {}
-        self._calls: dict[str, Message] = {}
-        self._finished: set[str] = set()
-        self._touched = False
-
-    def begin(self) -> None:
-        self._touched = False
-        self._finished = {id_ for id_, item in self._items.items() if item.status in ("completed", "deleted")}
-
-    def call(self, call: Message) -> None:
-        tool = call.tool.lower()
-        if tool in LISTING:
-            if listed := _listed(call):
-                self._items, self._touched = listed, True
-        elif tool == "taskcreate":
-            self._calls[call.call] = call
-        elif tool == "taskupdate":
-            given = given_of(call.text)
-            id_ = given.get("taskId", "")
-            if item := self._items.get(id_):
-                title, status = given.get("subject") or item.title, given.get("status")
-                status = _status(status) if status else item.status
-                self._items[id_] = TaskItem(title, status, call.ordinal)
-                self._touched = True
-
-    def result(self, result: Message) -> None:
-        call = self._calls.pop(result.call, None)
-        if call is not None and (number := _CREATED.match(result.text)):
-            self._items[number[1]] = TaskItem(given_of(call.text).get("subject", ""), "pending", call.ordinal)
-            self._touched = True
-
-    def standing(self) -> tuple[TaskItem, ...]:
+    def tasks(self) -> tuple[TaskItem, ...]:
         """The list at the end of the exchange, if it was touched, without what was done before it."""
-        if not self._touched:
-            return ()
-        return tuple(item for id_, item in self._items.items() if id_ not in self._finished)
+        kept = (item for id_, item in self.items.items() if id_ not in self._finished)
+        return tuple(kept) if self._touched else ()
 
 
 def _listed(call: Message) -> dict[str, TaskItem]:
@@ -306,13 +286,6 @@ _FAILURE = re.compile(
     r"|\bexit (?:code|status):? [1-9]|\bcommand not found\b|: error(?: TS\d+|\[)?:|\bERROR task failed\b",
     re.MULTILINE,
 )
-
-
-def reports_failure(output: str) -> bool:
-    """Whether a check's report says that something failed."""
-    return _FAILURE.search(output[-commands.OUTPUT_CHARACTERS :]) is not None
-
-
 _COMMITTED = re.compile(
     r"^\[([^\s\]]+|detached HEAD)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
 )
@@ -341,8 +314,3 @@ def commits_in(command: str, output: str, *, failed: bool = False) -> list[tuple
     if not any(subject in logged for subject in subjects) and not _QUIET.search(command):
         return []
     return [(logged.get(subject, ""), subject, "") for subject in subjects]
-
-
-def pull_requests_in(text: str) -> list[str]:
-    """Addresses of pull requests, each once."""
-    return list(dict.fromkeys(_PULL_REQUEST.findall(text))) if "://" in text else []

@@ -1,39 +1,49 @@
-"""From the messages of a conversation to its exchanges: one request of a person, one exchange.
+"""From the messages of a conversation to its exchanges, and from exchanges to the session's record. Pure.
 
-Pure. Where an exchange begins is told by who spoke and in which way, never by what the words mean.
+One request of a person, one exchange. Where it begins is told by who spoke and in which way, never by what
+the words mean.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from claude_memory.model import Message, SessionId
 from claude_memory.redact.erasure import ERASED
+from claude_memory.text.words import index_terms, shorten
 from claude_memory.understand.calls import (
     CHANGING,
-    FILES,
     PLANNING,
-    Tasks,
     Work,
     clip,
     failing,
     files_of,
     given_of,
-    pull_requests_in,
+    is_scratch,
     relative,
 )
-from claude_memory.understand.model import Exchange, Outcome, Utterance
+from claude_memory.understand.commands import checks_of
+from claude_memory.understand.model import (
+    Command,
+    Commit,
+    Exchange,
+    Outcome,
+    SessionRecord,
+    TaskItem,
+    Utterance,
+)
+from claude_memory.understand.titles import title as title_of
 from claude_memory.understand.typed import typed_words
 
 SAME_WORK = timedelta(minutes=10)  # of 38 prompts after an interruption 37 came sooner, 32 on the same work
 TEXT_CHARACTERS = 4_000  # of what the agent said at one time
 CLOSING_CHARACTERS = 8_000
-HANDED_CHARACTERS = 600
-PASTED_CHARACTERS = 600
-COMMANDS = 200
+HANDED_CHARACTERS, PASTED_CHARACTERS = 600, 600
+MOST_FILES, COMMANDS = 80, 200
 SHORT_REPLY = 80
 QUESTION_WITHIN = 1_500  # of the words before it
 QUESTION_CHARACTERS = 300
@@ -55,24 +65,21 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
     told = (message for message in messages if message.manner != "title")
     ordered = sorted(told, key=lambda message: (message.at, message.ordinal))
     calls = {message.call: message for message in ordered if message.role == "call" and message.call}
-    tasks = Tasks()
+    tasks: dict[str, TaskItem] = {}
     made: list[Exchange] = []
-    for span in _spans(ordered):
-        if (_is_request(span[0]) or _has_work(span)) and not _is_erased(span):
-            made.append(_exchange(session, span, calls, tasks, cwd, made[-1] if made else None))
-    return made
-
-
-# --- where an exchange begins and ends
-
-
-def _spans(ordered: Sequence[Message]) -> list[list[Message]]:
     spans: list[list[Message]] = []
     for message in ordered:
         if not spans or _starts(message, spans[-1]):
             spans.append([])
         spans[-1].append(message)
-    return spans
+    for span in spans:
+        # What was erased stays as places, so that no copy takes them; an exchange of nothing else is none.
+        if (_is_request(span[0]) or _has_work(span)) and any(one.text != ERASED for one in span):
+            made.append(_exchange(session, span, calls, tasks, cwd, made[-1].closing if made else ""))
+    return made
+
+
+# --- where an exchange begins and ends
 
 
 def _starts(message: Message, running: Sequence[Message]) -> bool:
@@ -90,22 +97,16 @@ def _starts(message: Message, running: Sequence[Message]) -> bool:
 
 def _is_new_request(message: Message, running: Sequence[Message]) -> bool:
     """Whether a person's prompt asks for something new, or goes on with what is running."""
-    begun = _is_request(running[0]) or _has_work(running)
-    outcome = _outcome(running)
-    if not begun:
+    outcome, worked = _outcome(running), _has_work(running)
+    if not (worked or _is_request(running[0])):
         return True
     if message.manner == "queued":
-        return outcome is Outcome.ANSWERED and not _is_underway(running)
+        last = next((one for one in reversed(running) if one.role == "assistant"), message)
+        # Unless the agent's last words announced its next step.
+        return outcome is Outcome.ANSWERED and last.manner != "said"
     if outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
         return True
-    stopped = outcome is not Outcome.OPEN or message.manner == "after_interruption"
-    return _has_work(running) and not stopped
-
-
-def _is_underway(running: Sequence[Message]) -> bool:
-    """Whether the agent's last words announced its next step."""
-    last = next((message for message in reversed(running) if message.role == "assistant"), None)
-    return last is not None and last.manner == "said"
+    return worked and outcome is Outcome.OPEN and message.manner != "after_interruption"
 
 
 def _is_request(message: Message) -> bool:
@@ -115,11 +116,6 @@ def _is_request(message: Message) -> bool:
 def _has_work(span: Iterable[Message]) -> bool:
     """Whether the agent said or did anything; a failed reply is its program's, such as a limit reached."""
     return any(message.role in _AGENTS and not _is_broken(message) for message in span)
-
-
-def _is_erased(span: Iterable[Message]) -> bool:
-    """Whether nothing is left of it; the messages stay as places, so that no copy takes them."""
-    return all(message.text == ERASED for message in span)
 
 
 def _is_broken(message: Message) -> bool:
@@ -149,32 +145,25 @@ def _exchange(
     session: SessionId,
     span: Sequence[Message],
     calls: Mapping[str, Message],
-    tasks: Tasks,
+    tasks: dict[str, TaskItem],
     cwd: str,
-    before: Exchange | None,
+    closed_before: str,
 ) -> Exchange:
-    first = span[0]
+    first, work = span[0], Work(cwd, tasks)
+    asked: list[Utterance] = []
+    for message in span:
+        if message.role == "call":
+            work.call(message)
+        elif message.role == "result":
+            work.result(message, calls.get(message.call))
+        elif message.manner == "pull_request":
+            work.find_pull_requests(message.text)
+        if message.speaker == "person" and message.text != ERASED:
+            asked += _utterances(message, calls, cwd)
+    if asked and asked[0].ordinal == first.ordinal:
+        asked[0] = _with_question(asked[0], closed_before)
     outcome = _outcome(span)
     said, closing = _words_of_agent(span, outcome)
-    work = Work(cwd)
-    tasks.begin()
-    for position, message in enumerate(span):
-        if message.role == "call":
-            work.call(position, message)
-            tasks.call(message)
-        elif message.role == "result":
-            work.result(position, message, calls.get(message.call))
-            tasks.result(message)
-        elif message.manner == "pull_request":
-            work.pull_requests += pull_requests_in(message.text)
-    asked = tuple(
-        replace(words, file=_refused_file(message, calls, cwd))
-        for message in span
-        if message.speaker == "person" and message.text != ERASED
-        for words in _utterances(message)
-    )
-    if asked and before is not None and asked[0].ordinal == first.ordinal:
-        asked = (_with_question(asked[0], before), *asked[1:])
     return Exchange(
         session=session,
         key=first.event or f"{session}:{first.ordinal}",
@@ -184,51 +173,47 @@ def _exchange(
         ended=span[-1].at,
         branch=next((message.branch for message in reversed(span) if message.branch), ""),
         cwd=cwd,
-        asked=asked,
+        asked=tuple(asked),
         plan=_plan(span, calls),
         handed=_handed(first),
-        files_read=tuple(work.read)[:FILES],
-        files_edited=tuple(work.edited.most_common(FILES)),
+        files_read=tuple(work.read)[:MOST_FILES],
+        files_edited=tuple(work.edited.most_common(MOST_FILES)),
         commands=tuple(work.commands.values())[-COMMANDS:],
         commits=tuple(work.commits),
-        pull_requests=tuple(dict.fromkeys(work.pull_requests)),
-        tasks=tasks.standing(),
+        pull_requests=tuple(work.pull_requests),
+        tasks=work.tasks(),
         said=said,
         closing=closing,
         outcome=outcome,
-        uncommitted=work.uncommitted(),
+        uncommitted=work.uncommitted()[:MOST_FILES],
         failing=failing(work.commands.values()),
     )
 
 
-def _utterances(message: Message) -> list[Utterance]:
+def _utterances(message: Message, calls: Mapping[str, Message], cwd: str) -> list[Utterance]:
     text = message.text.strip()
-    if message.manner != "answer":
-        words, pasted = typed_words(text)
-        shown = clip("\n".join(pasted), PASTED_CHARACTERS)
-        return [Utterance(message.ordinal, message.at, words, message.manner, shown)]
-    parted = [part.partition("\n→ ") for part in text.split("\n\n")]
-    pairs = [(question, answer) for question, _, answer in parted if answer]
-    pairs = pairs or _ANSWERS.findall(text) or [("", text)]
-    return [
-        Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip())
-        for question, answer in pairs
-    ]
-
-
-def _refused_file(message: Message, calls: Mapping[str, Message], cwd: str) -> str:
-    """The file whose edit a person refused with these words; empty for all other words."""
+    if message.manner == "answer":
+        parted = [part.partition("\n→ ") for part in text.split("\n\n")]
+        pairs = [(question, answer) for question, _, answer in parted if answer]
+        pairs = pairs or _ANSWERS.findall(text) or [("", text)]
+        return [
+            Utterance(message.ordinal, message.at, answer.strip(), "answer", "", question.strip())
+            for question, answer in pairs
+        ]
+    words, pasted = typed_words(text)
+    # The file whose edit a person refused with these words.
     call = calls.get(message.call) if message.manner == "rejection" else None
-    if call is None or call.tool.lower() not in CHANGING:
-        return ""
-    return next((relative(name, cwd) for name in files_of(call.text)), "")
+    files = files_of(call.text) if call is not None and call.tool.lower() in CHANGING else []
+    file = relative(files[0], cwd) if files else ""
+    shown = clip("\n".join(pasted), PASTED_CHARACTERS)
+    return [Utterance(message.ordinal, message.at, words, message.manner, shown, file=file)]
 
 
-def _with_question(reply: Utterance, before: Exchange) -> Utterance:
+def _with_question(reply: Utterance, closed_before: str) -> Utterance:
     """A short reply says little without the question it answers: the last one that the agent asked."""
     if len(reply.words) > SHORT_REPLY or reply.question:
         return reply
-    lines = (line.strip(" *_#>-") for line in before.closing[-QUESTION_WITHIN:].splitlines())
+    lines = (line.strip(" *_#>-") for line in closed_before[-QUESTION_WITHIN:].splitlines())
     asking = [line for line in lines if line.endswith("?")]
     return replace(reply, question=asking[-1][-QUESTION_CHARACTERS:]) if asking else reply
 
@@ -256,7 +241,7 @@ def _ends_turn(span: Sequence[Message], place: int) -> bool:
         if span[later].role in ("call", "result"):
             return False
         if span[later].role != "assistant" and span[later].manner not in _QUIET:
-            return True
+            break
     return True
 
 
@@ -280,3 +265,127 @@ def _handed(first: Message) -> str:
         arguments = _COMMAND_ARGUMENTS.search(first.text)
         return clip(f"{name[1]} {arguments[1] if arguments else ''}".strip(), HANDED_CHARACTERS)
     return "" if first.role in _AGENTS else clip(first.text.strip(), HANDED_CHARACTERS)
+
+
+# --- the record of a session
+
+FILES, CHECKS = 40, 8
+REQUEST_CHARACTERS, LAST_WORDS_CHARACTERS = 600, 2_000
+OPEN_STATES = ("pending", "in_progress")
+_RESET = re.compile(r"\bgit (?:-C \S+ )?reset (?:--?\w+ )*(HEAD~\d*|HEAD\^+|[0-9a-f]{7,40})(?![\w/.])")
+
+
+def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -> SessionRecord:
+    """The session as its exchanges show it, oldest first; `title` is what its program calls it."""
+    if not exchanges:
+        raise ValueError("a session without exchanges has no record")
+    requests = [exchange for exchange in exchanges if exchange.asked] or list(exchanges)
+    first, last = (
+        shorten(one.request or one.handed or one.plan, REQUEST_CHARACTERS)
+        for one in (requests[0], requests[-1])
+    )
+    most = max(exchanges, key=_weight)
+    commits = _commits(exchanges)
+    files, checks = Counter[str](), Counter[str]()
+    for exchange in exchanges:
+        files.update({name: count for name, count in exchange.files_edited if not is_scratch(name)})
+        checks.update(name for command in exchange.commands for name, _ in checks_of(command.command))
+    branches = dict.fromkeys(one.branch for one in reversed(exchanges) if one.branch)
+    committed = commits[-1].ordinal if commits else 0
+    done = [set(index_terms(commit.subject)) for commit in commits]
+    return SessionRecord(
+        session=session,
+        # That of the exchange that changed most; without any change, of the first request.
+        title=title.strip() or title_of(most if any(_weight(most)) else exchanges[0]),
+        began=min(exchange.began for exchange in exchanges),
+        ended=max(exchange.ended for exchange in exchanges),
+        branches=tuple(reversed(branches)),
+        exchanges=len(exchanges),
+        first_request=first,
+        last_request=last,
+        answered=requests[-1].outcome is Outcome.ANSWERED,
+        commits=commits,
+        pull_requests=tuple(dict.fromkeys(link for one in exchanges for link in one.pull_requests)),
+        files=tuple(files.most_common(FILES)),
+        uncommitted=uncommitted(exchanges)[:FILES],
+        # Without what was begun before the last commit, or is what a commit says: nobody ticked it off.
+        open_tasks=tuple(
+            task
+            for task in open_tasks(exchanges)
+            if task.status == "pending" or task.ordinal > committed
+            if not any(subject.issuperset(index_terms(task.title)) for subject in done)
+        ),
+        failing=failing(command for one in exchanges for command in one.commands),
+        checks=tuple(name for name, _ in checks.most_common(CHECKS)),
+        closing=next((one.closing for one in reversed(exchanges) if one.closing), "")[:LAST_WORDS_CHARACTERS],
+    )
+
+
+def _weight(exchange: Exchange) -> tuple[int, int]:
+    edits = sum(count for _, count in exchange.files_edited)
+    return len(exchange.commits), bool(exchange.plan) + edits
+
+
+def _commits(exchanges: Iterable[Exchange]) -> tuple[Commit, ...]:
+    """Commits in order, without those that were taken back; one that was amended or rebased later counts
+    once, as it was last.
+    """
+    last: dict[str, Commit] = {}
+    for exchange in exchanges:
+        steps: list[Commit | Command] = [*exchange.commits, *exchange.commands]
+        for step in sorted(steps, key=lambda step: step.ordinal):
+            if isinstance(step, Commit):
+                if step.amends and last:
+                    last.popitem()
+                last.pop(step.subject, None)
+                last[step.subject] = step
+            elif not step.failed and (reset := _RESET.search(step.command)):
+                last = dict(list(last.items())[: _left_by(reset[1], list(last.values()))])
+    return tuple(last.values())
+
+
+def _left_by(reset_to: str, commits: Sequence[Commit]) -> int:
+    """How many commits a reset leaves; none if it goes back before the first."""
+    if reset_to.startswith("HEAD"):
+        return max(0, len(commits) - (reset_to.count("^") or int(reset_to[5:] or 1)))
+    named = (place for place, one in enumerate(commits, 1) if one.hash[:7] == reset_to[:7])
+    return max(named, default=0)
+
+
+def uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
+    """The files that were edited after the last commit."""
+    files: dict[str, None] = {}
+    for exchange in exchanges:
+        if exchange.commits:
+            files.clear()
+        files.update(dict.fromkeys(exchange.uncommitted))
+    return tuple(files)
+
+
+def open_tasks(exchanges: Sequence[Exchange]) -> tuple[TaskItem, ...]:
+    """What is open on the agent's list; an exchange holds the list only if it touched it."""
+    listed = next((one.tasks for one in reversed(exchanges) if one.tasks), ())
+    return tuple(task for task in listed if task.status in OPEN_STATES)
+
+
+def session_text(record: SessionRecord) -> str:
+    """The session in a few plain lines: what was asked, what came of it, how it stands."""
+    lines = [f"Asked: {record.first_request}"] if record.first_request else []
+    if record.last_request and record.last_request != record.first_request:
+        unanswered = "" if record.answered else " (not answered)"
+        lines.append(f"Asked last{unanswered}: {record.last_request}")
+    elif not record.answered:
+        lines.append("Not answered.")
+    if record.branches:
+        lines.append("Branches: " + ", ".join(record.branches[-4:]))
+    lines += [f"Commit {commit.hash} {commit.subject}" for commit in record.commits[-8:]]
+    lines += [f"Pull request: {link}" for link in record.pull_requests[-4:]]
+    if record.files:
+        lines.append("Edited: " + ", ".join(f"{name} ({count})" for name, count in record.files[:8]))
+    if record.uncommitted:
+        lines.append("Not committed: " + ", ".join(record.uncommitted[:8]))
+    lines += [f"Open: {task.title}" for task in record.open_tasks[:6]]
+    lines += [f"Fails: {shorten(command.command, 120)}" for command in record.failing[:3]]
+    if record.closing:
+        lines.append(f"Ended with: {shorten(' '.join(record.closing.split()), 800)}")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What is understood of a conversation: exchanges and the session's record. Values only.
+"""What is understood of a conversation: exchanges and the session's record; and both as JSON documents.
 
 An exchange is one request of a person, the work it led to, and how it ended. Everything in it comes
 from archived messages, which are redacted already; ordinals count messages within their conversation.
@@ -7,9 +7,10 @@ from archived messages, which are redacted already; ordinals count messages with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from claude_memory.model import SessionId, StoredMemory
 
@@ -120,6 +121,54 @@ class SessionRecord:
     failing: tuple[Command, ...] = ()
     checks: tuple[str, ...] = ()  # commands that check the work, by how often they were run
     closing: str = ""
+
+
+# --- as JSON documents, which the store keeps
+
+_PARTS: Mapping[str, Any] = {
+    "asked": Utterance,
+    "commands": Command,
+    "commits": Commit,
+    "tasks": TaskItem,
+    "open_tasks": TaskItem,
+    "failing": Command,
+}
+
+
+def to_json(value: Exchange | SessionRecord) -> dict[str, Any]:
+    """A document that `from_json` or `record_from_json` reads back; empty members are left out."""
+    document: dict[str, Any] = {key: one for key, one in asdict(value).items() if one or one is False}
+    for key in ("began", "ended"):
+        document[key] = document[key].isoformat()
+    for spoken in document.get("asked", ()):
+        spoken["at"] = spoken["at"].isoformat()
+    return document
+
+
+def from_json(document: Mapping[str, Any]) -> Exchange:
+    """The exchange of such a document; members that it does not know are passed over."""
+    return Exchange(**{"first": 0, "last": 0, **_members(Exchange, document)})
+
+
+def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
+    """The session's record of such a document."""
+    return SessionRecord(**{"title": "", **_members(SessionRecord, document)})
+
+
+def _members(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _member(key, value) for key, value in document.items() if key in kind.__slots__}
+
+
+def _member(key: str, value: Any) -> Any:
+    if key in ("began", "ended", "at"):
+        return datetime.fromisoformat(value)
+    if key == "outcome":
+        return Outcome(value)
+    if part := _PARTS.get(key):
+        return tuple(part(**_members(part, item)) for item in value)
+    if not isinstance(value, list):
+        return value
+    return tuple(tuple(item) if isinstance(item, list) else item for item in value)
 
 
 def places_of(memory: StoredMemory) -> list[tuple[str, int, int]]:

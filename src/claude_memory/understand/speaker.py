@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from functools import cache
 from typing import Any, NamedTuple
 
 
@@ -90,12 +89,28 @@ _OPENINGS = (
     (Manner.HOOK, "Operation stopped by hook"),
     (Manner.NOTIFICATION, "[[ ## "),  # a template that a program filled in
 )
+_NOTICES = "|".join(
+    tag
+    for manner in (Manner.NOTIFICATION, Manner.REMINDER, Manner.SHELL)
+    for tag in _TAGS[manner].split()
+    if "-" in tag or "_" in tag
+)
+# As texts: the module `re` compiles a pattern when it is first needed, and most hooks need none.
+_TAG = r"<([A-Za-z][\w-]*)[\s>]"
+_COMMAND = r"/[A-Za-z][\w:.-]*(?:\s|$)"
+_HOOK = r"[A-Z]\w+ hook (?:feedback|blocking error|error)\b|[A-Z]\w+:\w+ hook "
+# What an editor or the program put before the words. It is anybody's, so it lasts to the last closing tag.
+_CONTEXT = (
+    r"(?s)\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder|system_reminder"
+    r"|current_datetime)>.*</\1>"
+)
+_NOTICE = rf"(?m)^<(?:{_NOTICES}|channel(?= source=))[\s>]"
+_NOTE = r"(?s)\n\nNote: The user's next message may contain .*"
 _AGENTS = (Manner.CONTINUATION, Manner.PLAN, Manner.TASK)
 _CODEX_REQUEST = "## My request for Codex:"
 _REFUSED = "The user doesn't want to proceed with this tool use."
 _REASON = "the user said:\n"
 _CLARIFYING = "The user wants to clarify these questions."  # the program's words, not theirs
-_ASKING = ("AskUserQuestion",)
 _ANSWERED = ("User has answered your questions:", "Your questions have been answered:", "The user answered:")
 
 
@@ -126,41 +141,22 @@ def of_result(tool: str, text: str, facts: Mapping[str, Any] | None = None) -> V
     whose call was not seen: such a tool can write what it likes.
     """
     facts = facts or {}
-    if tool in _ASKING:
-        answers = _answers(facts.get("toolUseResult") or facts.get("tool_response"), text)
+    if tool == "AskUserQuestion":
+        result = facts.get("toolUseResult") or facts.get("tool_response")
+        given = result.get("answers") if isinstance(result, Mapping) else None
+        answers = text if text.startswith(_ANSWERED) else ""
+        if isinstance(given, Mapping):  # question and answer, a pair a paragraph
+            answers = "\n\n".join(f"{asked}\n→ {answer}" for asked, answer in given.items() if answer)
         if answers:
             return Verdict(Speaker.PERSON, Manner.ANSWER, answers)
     if _is_refusal(tool, text, facts):
         reason = facts.get("userFeedback")
         reason = reason if isinstance(reason, str) else text.partition(_REASON)[2]
-        reason = _pattern("note").sub("", reason).strip() if reason else ""
+        reason = re.sub(_NOTE, "", reason).strip() if reason else ""
         if reason and not reason.startswith(_CLARIFYING):
             return Verdict(Speaker.PERSON, Manner.REJECTION, reason)
         return Verdict(Speaker.HARNESS, Manner.REJECTION, text)
     return Verdict(Speaker.TOOL, Manner.RESULT, text)
-
-
-# Where an event that was drawn up from a transcript says who speaks.
-SPEAKER, MANNER = "speaker", "manner"
-
-
-def of_hook(payload: Mapping[str, Any]) -> Verdict:
-    """Who speaks in what a hook was given. Names of fields and events are Claude Code's."""
-    event = str(payload.get("hook_event_name", "")).lower()
-    if event == "userpromptsubmit":
-        return of_prompt(_text(payload, "prompt"), payload)
-    if event in ("stop", "subagentstop"):
-        return Verdict(Speaker.AGENT, Manner.CLOSING, _text(payload, "last_assistant_message"))
-    if event == "postcompact":
-        return Verdict(Speaker.AGENT, Manner.CONTINUATION, _text(payload, "compact_summary"))
-    if event == "pretooluse":
-        return Verdict(Speaker.AGENT, Manner.CALL, "")
-    if event in ("posttooluse", "posttoolusefailure"):
-        facts = {**payload, "is_error": event == "posttoolusefailure"}
-        response = payload.get("tool_response")
-        text = _text(payload, "error") or (response if isinstance(response, str) else "")
-        return of_result(_text(payload, "tool_name"), text, facts)
-    return Verdict(Speaker.HARNESS, Manner.REMINDER, "")
 
 
 def _by_facts(facts: Mapping[str, Any], text: str) -> Manner | None:
@@ -187,55 +183,28 @@ def _by_text(text: str) -> Manner | None:
     for manner, opening in _OPENINGS:
         if text.startswith(opening):
             return manner
-    if (tag := _pattern("tag").match(text)) is not None:
-        known = _MANNERS.get(tag[1])
-        if known is None and ("-" in tag[1] or "_" in tag[1]) and f"</{tag[1]}>" in text:
-            known = Manner.NOTIFICATION
-        return known
-    if _pattern("command").match(text) is not None:
+    if tag := re.match(_TAG, text):
+        closed = ("-" in tag[1] or "_" in tag[1]) and f"</{tag[1]}>" in text
+        return _MANNERS.get(tag[1], Manner.NOTIFICATION if closed else None)
+    if re.match(_COMMAND, text):
         return Manner.COMMAND
-    if _pattern("hook").match(text) is not None:
+    if re.match(_HOOK, text):
         return Manner.HOOK
     return Manner.SHELL if text[:1] == "!" and text[1:2].isalpha() else None
-
-
-_NOTICES = "|".join(
-    tag
-    for manner in (Manner.NOTIFICATION, Manner.REMINDER, Manner.SHELL)
-    for tag in _TAGS[manner].split()
-    if "-" in tag or "_" in tag
-)
-_PATTERNS = {
-    "tag": r"<([A-Za-z][\w-]*)[\s>]",
-    "command": r"/[A-Za-z][\w:.-]*(?:\s|$)",
-    "hook": r"[A-Z]\w+ hook (?:feedback|blocking error|error)\b|[A-Z]\w+:\w+ hook ",
-    # What an editor or the program put before the words. Its content is anybody's, so it lasts to the last
-    # closing tag.
-    "context": r"(?s)\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder|system_reminder"
-    r"|current_datetime)>.*</\1>",
-    "notice": rf"(?m)^<(?:{_NOTICES}|channel(?= source=))[\s>]",
-    "note": r"(?s)\n\nNote: The user's next message may contain .*",
-}
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    """Compiled when first needed: most hooks need none."""
-    return re.compile(_PATTERNS[name])
 
 
 def _without_context(text: str) -> str:
     """A prompt without what stands before the words themselves."""
     if _CODEX_REQUEST in text and text.lstrip().startswith("# "):
         return text.rpartition(_CODEX_REQUEST)[2]
-    while text.lstrip()[:1] == "<" and (found := _pattern("context").match(text)) is not None:
+    while text.lstrip()[:1] == "<" and (found := re.match(_CONTEXT, text)) is not None:
         text = text[found.end() :]
     return text
 
 
 def _before_notices(text: str) -> str:
     """A person's words without a notice that was handed over together with them."""
-    found = _pattern("notice").search(text) if "\n<" in text else None
+    found = re.search(_NOTICE, text) if "\n<" in text else None
     return text[: found.start()].rstrip() if found else text
 
 
@@ -245,19 +214,5 @@ def _is_refusal(tool: str, text: str, facts: Mapping[str, Any]) -> bool:
     decision = facts.get("permissionDecision")
     if isinstance(decision, Mapping):
         return decision.get("decision") == "reject" and text.startswith(_REFUSED)
-    if not tool or tool.startswith("mcp__"):
-        return False
-    return facts.get("is_error") is True and text.startswith(_REFUSED)
-
-
-def _answers(result: Any, text: str) -> str:
-    """Question and answer, a pair a paragraph."""
-    given = result.get("answers") if isinstance(result, Mapping) else None
-    if isinstance(given, Mapping):
-        return "\n\n".join(f"{question}\n→ {answer}" for question, answer in given.items() if answer)
-    return text if text.startswith(_ANSWERED) else ""
-
-
-def _text(payload: Mapping[str, Any], key: str) -> str:
-    value = payload.get(key)
-    return value if isinstance(value, str) else ""
+    known = bool(tool) and not tool.startswith("mcp__")
+    return known and facts.get("is_error") is True and text.startswith(_REFUSED)

@@ -247,9 +247,9 @@ def write_ahead(moment: Moment) -> None:
     from claude_memory.notes import buffer
     from claude_memory.notes.places import project_files
     from claude_memory.redact import kept
-    from claude_memory.understand.speaker import Speaker, of_hook
+    from claude_memory.understand.speaker import Speaker, of_prompt
 
-    heard = of_hook({**moment.payload, "hook_event_name": moment.event})
+    heard = of_prompt(moment.text("prompt"), moment.payload)
     if heard.speaker is not Speaker.PERSON or not heard.words.strip():
         return
     try:
