@@ -60,22 +60,19 @@ def main(argv: "Sequence[str]", stdin_fd: int = 0, environ: "Mapping[str, str] |
             spool(home, event, agent, content)
         if followed:
             missed = "captured, not answered"
-            if pinned:
-                _pin(home)
+            if (
+                pinned
+            ):  # nothing but the installation says which store is used: a clone's settings set variables
+                import os
+
+                os.environ["CLAUDE_MEMORY_HOME"] = home
+                os.environ.pop("CLAUDE_MEMORY_STORE", None)
             _follow(home, event, agent, b"".join(content), site)
     except BaseException as fault:  # noqa: BLE001 - an interrupt, too, must not reach the agent
         _log(home, event, missed, fault)
     finally:
         system.umask(umask)
     return 0
-
-
-def _pin(home: str) -> None:
-    """Let nothing but the installation say which store is used: a clone's settings can set variables."""
-    import os
-
-    os.environ["CLAUDE_MEMORY_HOME"] = home
-    os.environ.pop("CLAUDE_MEMORY_STORE", None)
 
 
 def home_folder(environ: "Mapping[str, str]") -> str:
@@ -98,7 +95,12 @@ def spool(home: str, event: str, agent: str, chunks: "Iterable[bytes]", *, sync:
     try:
         descriptor = system.open(temporary, _FLAGS | system.O_EXCL, 0o600)
     except FileNotFoundError:
-        _make_folders(home)
+        import os
+
+        for path in (home, folder, *(folder + part for part in ("tmp", "new", "rejected"))):
+            os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103
+        _sync_folder(folder)
+        _sync_folder(home)
         descriptor = system.open(temporary, _FLAGS | system.O_EXCL, 0o600)
     try:
         try:
@@ -139,9 +141,7 @@ def _environment() -> "dict[str, str]":
 
 
 def _option(words: "list[str]", name: str) -> str:
-    if name not in words:
-        return ""
-    place = words.index(name)
+    place = words.index(name) if name in words else len(words)
     value = "".join(words[place + 1 : place + 2])
     del words[place : place + 2]
     return value
@@ -175,15 +175,6 @@ def _follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
         raise
     _discard(home + "/cache/hook-gone")  # all is there again, whatever an upgrade took away meanwhile
     follow(home, event, agent, raw, site)
-
-
-def _make_folders(home: str) -> None:
-    import os
-
-    for folder in (home, home + "/spool", *(f"{home}/spool/{part}" for part in ("tmp", "new", "rejected"))):
-        os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103
-    _sync_folder(home + "/spool")
-    _sync_folder(home)
 
 
 def _sync_folder(folder: str) -> None:

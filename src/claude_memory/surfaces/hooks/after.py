@@ -31,7 +31,13 @@ def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
         if os.environ.get("CLAUDE_MEMORY_READONLY", "") in ("", "0"):
             start_drain(home, site)
     elif agent in LISTENING and len(raw) <= ANSWER_LIMIT:
-        _give_up_after(ANSWER_SECONDS)
+        # It ends quietly rather than keep a person waiting; where there is no alarm, the agent's limit holds.
+        try:
+            signal = sys.modules.get("_signal") or __import__("signal")  # at start; the wrapper costs more
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+            signal.setitimer(signal.ITIMER_REAL, ANSWER_SECONDS)
+        except (ImportError, AttributeError, ValueError):
+            pass
         text = ask_server(home, event, raw) if event in SERVED else None
         if text is None:
             gc.disable()  # for a process that lives a tenth of a second
@@ -45,13 +51,13 @@ def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
 
 def ask_server(home: str, event: str, raw: bytes) -> bytes | None:
     """The answer of a running server of this store; None if there is none or it takes too long."""
-    import _socket as socket  # what the module socket wraps, at a tenth of its price
-
     try:
         with open(home + "/cache/hook-server", "rb") as handle:  # noqa: PTH123
             _, place = handle.read(400).decode().split()
         if os.stat(place).st_uid != os.getuid():  # noqa: PTH116
             return None
+        import _socket as socket  # what the module socket wraps, at a tenth of its price
+
         deadline = time.monotonic() + SERVER_SECONDS
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -66,7 +72,7 @@ def ask_server(home: str, event: str, raw: bytes) -> bytes | None:
             return b"".join(parts) or None
         finally:
             channel.close()
-    except (OSError, ValueError, AttributeError):  # no server, or a system without such sockets
+    except (OSError, ValueError, AttributeError, ImportError):  # no server, or a system without such sockets
         return None
 
 
@@ -74,10 +80,9 @@ def start_drain(home: str, site: str) -> None:
     """Start a detached process that drains, embeds, and ends when nothing is left."""
     command = [sys.executable, "-I", "-S", "-c", DRAIN_PROGRAM, site, home]
     try:
-        nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
-        copies = [(os.POSIX_SPAWN_DUP2, 0, descriptor) for descriptor in (1, 2)]
+        files = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
         # A session of its own: the agent's process group may be killed as soon as this hook is done.
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=[nothing, *copies], setsid=True)
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setsid=True)
     except (AttributeError, NotImplementedError):  # Windows; macOS knows no setsid here
         import subprocess
 
@@ -86,13 +91,3 @@ def start_drain(home: str, site: str) -> None:
         subprocess.Popen(
             command, stdin=null, stdout=null, stderr=null, start_new_session=True, creationflags=flags
         )
-
-
-def _give_up_after(seconds: float) -> None:
-    """End quietly rather than keep a person waiting; where there is no alarm, the agent's limit holds."""
-    try:
-        signal = sys.modules.get("_signal") or __import__("signal")  # loaded at start; the wrapper costs more
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    except (ImportError, AttributeError, ValueError):
-        pass

@@ -41,21 +41,16 @@ class Moment:
         agent = self.text("agent_id")
         self.reader = SessionState(self.home, f"{self.session}-{agent}") if agent else self.state
         self.output: Mapping[str, Any] = {}  # in place of lines for the model to read
-        self._memory: Opened | None = None
+        self.opened: Opened | None = None
 
     @property
     def memory(self) -> Opened:
         """The memory of the folder, opened on first use; most moments get by without it."""
-        if self._memory is None:
+        if self.opened is None:
             from claude_memory.opening import Opened
 
-            self._memory = Opened.open(self.home, self.folder, patience_ms=PATIENCE_MS, for_hook=True)
-        return self._memory
-
-    def close(self) -> None:
-        """Give back what was opened."""
-        if self._memory is not None:
-            self._memory.close()
+            self.opened = Opened.open(self.home, self.folder, patience_ms=PATIENCE_MS, for_hook=True)
+        return self.opened
 
     def text(self, name: str) -> str:
         value = self.payload.get(name)
@@ -69,15 +64,13 @@ class Moment:
     def card(self) -> Mapping[str, Any]:
         """Where the session is: project, root, store, and what its settings switch off."""
         stamp: list[str | int] = [self.text("cwd"), os.environ.get("CLAUDE_MEMORY_STORE", "")]
+        known: dict[str, Any] = {}
         try:
+            known = json.loads(self.state.read("card") or "{}")
             config = os.stat(f"{self.home}/config.toml")  # noqa: PTH116
             stamp += [config.st_mtime_ns, config.st_size]
-        except OSError:
+        except (OSError, ValueError):
             pass
-        try:
-            known: dict[str, Any] = json.loads(self.state.read("card") or "{}")
-        except ValueError:
-            known = {}
         if not self.session or known.get("stamp") != stamp:
             from claude_memory.store import database_path
 
@@ -94,25 +87,19 @@ class Moment:
         return known
 
     def is_off(self, kind: str) -> bool:
-        """Whether the settings switch off what is given at this kind of moment."""
         return kind in self.card()["off"]
 
     def scene(self) -> Scene:
-        """What the rules of a moment need to know."""
         from claude_memory.context.moments import Scene
         from claude_memory.store.sqlite.glance import Glance
 
         card = self.card()
-        return Scene(
-            self.home,
-            card["root"],
-            Glance(card["store"], card["project"]),
-            lambda: self.memory,
-            session=self.session,
-            given=self.reader.given(),
-            now=self.now,
-            folder=self.text("cwd"),
+        glance = Glance(card["store"], card["project"])
+        scene = Scene(
+            self.home, card["root"], glance, lambda: self.memory, now=self.now, session=self.session
         )
+        scene.given, scene.folder = self.reader.given(), self.text("cwd") or scene.root
+        return scene
 
 
 def respond(
@@ -130,15 +117,15 @@ def respond(
         offer = _HANDLERS[event](moment)
         if offer is None or not offer.text or (in_time is not None and not in_time()):
             return b""
+        _account(moment, offer)
         from claude_memory.text.quotation import marked
 
-        _account(moment, offer)
         output = moment.output or {"additionalContext": marked(offer.text)}
         document = {"hookSpecificOutput": {"hookEventName": event, **output}}
         return json.dumps(document, ensure_ascii=True).encode("ascii")
     finally:
-        if in_time is not None:  # a hook's process ends with its answer
-            moment.close()
+        if in_time is not None and moment.opened is not None:  # a hook's process ends with its answer
+            moment.opened.close()
 
 
 def _account(moment: Moment, offer: Offer) -> None:
@@ -163,15 +150,14 @@ def _account(moment: Moment, offer: Offer) -> None:
             spool(moment.home, "Injection", DEFAULT_AGENT, [json.dumps(record).encode()], sync=False)
         if moment.text("tool_name") not in AGENT_TOOLS:  # else a sub-agent that has no name yet reads it
             moment.reader.give(offer.memories)
-    except OSError:  # a full or read-only disk: the context is worth more than its record
-        return
+    except OSError:
+        pass  # a full or read-only disk: the context is worth more than its record
 
 
 def _session_start(moment: Moment) -> Offer | None:
     from claude_memory.surfaces.hooks.start import start_context
 
-    offer = start_context(moment)  # drains, whether its lines are wanted or not
-    return None if moment.is_off("start") else offer
+    return start_context(moment)
 
 
 def _prompt(moment: Moment) -> Offer | None:
@@ -187,34 +173,27 @@ def _tool(moment: Moment) -> Offer | None:
     tool = moment.text("tool_name")
     if tool in AGENT_TOOLS:
         return _before_agent(moment)
-    path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
-    if tool in EDITING_TOOLS and path:
-        return _before_edit(moment, path)
-    command = moment.tool_input("command") if tool in RUNNING_TOOLS else ""
-    return _before_command(moment, command) if command else None
+    call, path = (
+        moment.text("tool_use_id"),
+        moment.tool_input("file_path") or moment.tool_input("notebook_path"),
+    )
+    if tool in EDITING_TOOLS and path and not moment.is_off("file") and moment.reader.first_touch(path, call):
+        from claude_memory.context.for_file import at_file
 
-
-def _before_edit(moment: Moment, path: str) -> Offer | None:
-    if moment.is_off("file") or not moment.reader.first_touch(path, moment.text("tool_use_id")):
+        # What the edit replaces, and what it puts there.
+        inputs = moment.payload["tool_input"]
+        edits = inputs.get("edits")
+        parts = [inputs, *(edits if isinstance(edits, list) else ())]
+        names = ("old_string", "new_string", "content", "new_source")
+        texts = [part.get(name) for part in parts if isinstance(part, dict) for name in names]
+        return at_file(moment.scene(), path, "\n".join(text for text in texts if isinstance(text, str)))
+    if tool not in RUNNING_TOOLS:
         return None
-    from claude_memory.context.for_file import at_file
-
-    # What the edit replaces, and what it puts there.
-    inputs = moment.payload["tool_input"]
-    edits = inputs.get("edits")
-    parts = [inputs, *(edits if isinstance(edits, list) else ())]
-    names = ("old_string", "new_string", "content", "new_source")
-    texts = [part.get(name) for part in parts if isinstance(part, dict) for name in names]
-    return at_file(moment.scene(), path, "\n".join(text for text in texts if isinstance(text, str)))
-
-
-def _before_command(moment: Moment, command: str) -> Offer | None:
     from claude_memory.understand.commands import families
 
+    command = moment.tool_input("command")
     kinds = " ".join(families(command))
-    if not kinds or moment.is_off("command"):
-        return None
-    if not moment.reader.first_touch(f"$ {kinds}", moment.text("tool_use_id")):
+    if not kinds or moment.is_off("command") or not moment.reader.first_touch(f"$ {kinds}", call):
         return None
     from claude_memory.context.for_command import at_command
 
@@ -238,8 +217,7 @@ def _failed(moment: Moment) -> Offer | None:
 def write_ahead(moment: Moment) -> None:
     """Append what a person typed to the working buffer, secrets cut; nobody else's words.
 
-    The whole prompt is on disk before the model reads it, without a lock and without the database. A fault
-    here costs one entry of the buffer, never the prompt: the prompt itself is in the spool.
+    The whole prompt is on disk before the model reads it, without a lock and without the database.
     """
     from pathlib import Path
 
@@ -265,8 +243,8 @@ def write_ahead(moment: Moment) -> None:
         said, session = kept(heard.words), buffer.session_name(moment.session)
         entry = buffer.BufferEntry(moment.now, buffer.SAID, said, session)
         buffer.write_ahead(project_files(Path(moment.home), project, root), entry)
-    except (MemoryFault, OSError):  # a full disk, a link where a file should be
-        return
+    except (MemoryFault, OSError):
+        pass  # a full disk, a link where a file should be: it costs one entry, the prompt is in the spool
 
 
 # --- sub-agents
@@ -281,9 +259,7 @@ def _before_agent(moment: Moment) -> Offer | None:
     sub-agent that was told already. When several start at once and nobody can tell which prompt is whose,
     only the common part is given.
     """
-    from claude_memory.context.moments import at_subagent
     from claude_memory.redact import kept
-    from claude_memory.text.quotation import marked
 
     prompt, kind = moment.tool_input("prompt"), moment.tool_input("subagent_type")
     told = moment.text("tool_name") == "Task" and not tells_of_subagents(moment.home)
@@ -292,6 +268,9 @@ def _before_agent(moment: Moment) -> Offer | None:
     moment.state.expect_agent(moment.text("tool_use_id"), kind, question, told=told)
     if not told or not prompt or moment.is_off("subagent"):
         return None
+    from claude_memory.context.moments import at_subagent
+    from claude_memory.text.quotation import marked
+
     offer = at_subagent(moment.scene(), prompt[:MAX_QUESTION_CHARACTERS])
     extended = {**moment.payload["tool_input"], "prompt": f"{prompt}\n\n{marked(offer.text)}"}
     moment.output = {"updatedInput": extended}
@@ -300,14 +279,14 @@ def _before_agent(moment: Moment) -> Offer | None:
 
 def _agent_starts(moment: Moment) -> Offer | None:
     """The context of a sub-agent that starts now, unless its prompt holds it already."""
-    from claude_memory.context.moments import at_subagent
-
     if not moment.text("agent_type"):
         return None
     note_subagent_start(moment.home)
     prompt, told = moment.state.started_agent(moment.text("agent_type"), moment.text("agent_id"))
     if told or moment.is_off("subagent"):
         return None
+    from claude_memory.context.moments import at_subagent
+
     return at_subagent(moment.scene(), prompt)
 
 

@@ -26,7 +26,8 @@ def drain_all(home: str) -> None:
     from claude_memory.memory import Memory
     from claude_memory.platform import logs
 
-    _lower_priority(10)
+    lower_priority = getattr(os, "nice", int)  # Windows has none
+    lower_priority(10)
     root = Path(home)
     try:
         renew_hook_program(root)
@@ -47,19 +48,13 @@ def drain_all(home: str) -> None:
             memory.backups.push_if_changed(memory.store, memory.drain)
             drop_old(root)
             # After an import it takes long, so it comes last, and gives way to whatever else runs.
-            _lower_priority(9)
+            lower_priority(9)
             memory.upkeep.vectors.rest()
     except (MemoryFault, OSError):
-        return
-
-
-def _lower_priority(by: int) -> None:
-    if hasattr(os, "nice"):
-        os.nice(by)
+        pass
 
 
 def _tried(what: str, step: Callable[[], object]) -> None:
-    """Do what may fail without holding up the rest."""
     from claude_memory.errors import MemoryFault
     from claude_memory.platform import logs
 
@@ -79,7 +74,6 @@ def spooled_events(home: Path) -> list[str]:
 
 
 def start(home: Path) -> None:
-    """Start it from a process that has the package loaded."""
     from claude_memory.surfaces.hooks.after import start_drain
 
     start_drain(str(home), os.pathsep.join(place for place in sys.path if place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import closing, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,40 +24,28 @@ DRAIN_SECONDS = 0.05
 PATIENCE_MS = 50  # with a writer
 # Events that tell nothing of the work, and a stop, which has started its own drain.
 LATER = frozenset(("SessionStart", "SessionEnd", "Injection", "Stop"))
-_SOURCES = ("startup", "resume", "clear", "compact", "fork")
 
 
-def start_context(moment: Moment) -> Offer:
+def start_context(moment: Moment) -> Offer | None:
     """The start context for a session that starts, goes on, or was compacted."""
-    source, home = moment.text("source"), moment.memory.home
+    source, memory = moment.text("source"), moment.memory
     if source not in ("resume", "fork"):
         moment.state.start_over()
-    _tie_shell(moment.session, home)
+    _tie_shell(moment.session, memory.home)
     left: list[bool] = []
     try:
-        return at_start(
-            moment.memory,
-            source=source if source in _SOURCES else "startup",
-            session=moment.session,
-            now=moment.now,
-            transcript=moment.text("transcript_path"),
-            meanwhile=lambda: left.append(_drain(home, moment.memory.project_root)),
-        )
+        offer = at_start(memory, moment, lambda: left.append(_drain(memory.home, memory.project_root)))
+        return None if moment.is_off("start") else offer  # it drains, whether its lines are wanted or not
     finally:
         if any(left):  # last: it would take the processor from who is waited for
-            background.start(home)
+            background.start(memory.home)
 
 
 def at_start(
-    memory: Opened,
-    *,
-    source: str = "startup",
-    session: str = "",
-    now: datetime,
-    transcript: str = "",
-    meanwhile: Callable[[], None] = lambda: None,
+    memory: Opened, moment: Moment | None = None, meanwhile: Callable[[], None] = lambda: None
 ) -> Offer:
     """What a session that starts now is given, line by line with reasons: for the hook, and to be shown."""
+    source = moment.text("source") if moment else ""
     with changed_files(memory.project_root) as changed:  # git looks while we drain
         meanwhile()
         situation = Situation(
@@ -65,12 +53,12 @@ def at_start(
             project=memory.project,
             project_root=memory.project_root,
             store=memory.store,
-            source=source,
-            session=SessionId(session) if session else None,
-            now=now,
+            source=source if source in ("resume", "clear", "compact", "fork") else "startup",
+            session=SessionId(moment.session) if moment and moment.session else None,
+            now=moment.now if moment else datetime.now(UTC),
             branch=current_branch(memory.project_root),
             changed_files=changed(),
-            transcript=transcript,
+            transcript=moment.text("transcript_path") if moment else "",
             settings=memory.settings,
         )
     return build(START_SECTIONS, situation, max_tokens=memory.settings.context_tokens)
@@ -120,7 +108,7 @@ def preview(memory: Opened, moment: str, text: str, *, now: datetime) -> Offer:
     `text` is the prompt, file or command.
     """
     if moment == "start":
-        return at_start(memory, now=now)
+        return at_start(memory)
     from claude_memory.context import for_command, for_file, for_prompt
     from claude_memory.store import database_path
     from claude_memory.store.sqlite.glance import Glance

@@ -12,7 +12,6 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 from types import MethodType
@@ -249,7 +248,7 @@ def context_resource(access: Access) -> str:
     from claude_memory.surfaces.hooks.start import at_start
 
     with _resource(access) as memory:
-        return at_start(memory, now=datetime.now(UTC)).text
+        return at_start(memory).text
 
 
 def session_resource(access: Access, id: str) -> str:  # noqa: A002  the template's published name
