@@ -12,7 +12,7 @@ import pytest
 from claude_memory.model import Kind, ProjectId, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.model import Message
 from claude_memory.summaries.making import budget, summarise, tokens_of
-from claude_memory.summaries.shelf import faults, is_readable, summary_faults
+from claude_memory.summaries.shelf import faults, is_readable
 from claude_memory.summaries.stretches import Transcript, open_end, stretches
 from claude_memory.understand import agent_summary, calls
 from claude_memory.understand.model import Command, Commit, Exchange, Outcome, TaskItem, Utterance
@@ -237,7 +237,7 @@ def test_a_changed_file_says_what_its_edits_define() -> None:
     work = exchange(1, files_edited=(("app/mail.py", 2),))
     (file,) = summarise([work], defined=new)["files_modified"]
     assert file["definitions"] == ["send_link", "RETRIES = 3"]
-    assert summary_faults(summarise([work], defined=new)) == []
+    assert faults(summarise([work], defined=new), "summary") == []
     edit = "file_path: /p/app/mail.py\nold_string: x\nnew_string: def send_link(to):\n    return to\nconst retries = 3\n"
     assert calls.definitions_of(edit) == ["send_link", "retries = 3"]
 
@@ -299,7 +299,7 @@ def test_everything_is_cut_alike_until_it_fits_and_what_is_open_stays_longer() -
     assert all(any(f"request {n}:" in text for text in told) for n in (1, 20, 40))
     assert len({len(text) for text in told[1:] if text.endswith("…")}) < 30
     assert summary["tasks_pending"][0].strip() == open_[0].title.strip()
-    assert summary_faults(summary) == []
+    assert faults(summary, "summary") == []
 
 
 def test_a_budget_is_a_tenth_but_never_less_than_a_page() -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import operator
 import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -103,14 +102,10 @@ class Spool:
                 break
         return sorted(waiting, key=lambda file: (file.moment, file.path.name))
 
-    def count(self, most: int) -> int:
-        """How many wait, counted up to `most`."""
-        return sum(1 for _ in islice((entry for entry in _entries(self.new) if _spooled(entry)), most))
-
     def depth(self) -> SpoolDepth:
         """Count and size of what waits; tolerant of a drain that runs meanwhile."""
-        count = size = newer = 0
-        oldest: datetime | None = None
+        size = newer = 0
+        moments = []
         for entry in _entries(self.new):
             found = _spooled(entry)
             if found is None:
@@ -118,10 +113,9 @@ class Spool:
                 continue
             with contextlib.suppress(OSError):
                 size += entry.stat(follow_symlinks=False).st_size
-                count += 1
-                oldest = found.moment if oldest is None else min(oldest, found.moment)
+                moments.append(found.moment)
         rejected = sum(not entry.name.endswith((_REASON, ".tmp")) for entry in _entries(self.rejected))
-        return SpoolDepth(count, size, oldest, rejected, newer)
+        return SpoolDepth(len(moments), size, min(moments, default=None), rejected, newer)
 
     def reject(self, file: SpooledFile, reason: str, *, kept: bytes = b"") -> None:
         """Take a file out of the way, with its reason beside it. `kept` must be redacted already."""
@@ -133,7 +127,7 @@ class Spool:
         files.write_atomically(self.rejected / name, kept)
         file.path.unlink(missing_ok=True)  # Last: a crash before this rejects it again, and loses nothing.
 
-    def remove(self, done: Iterable[SpooledFile]) -> None:
+    def remove(self, done: list[SpooledFile]) -> None:
         """Unlink what is stored. One that cannot go stays, and is recognised by its event id."""
         for file in done:
             with contextlib.suppress(OSError):
@@ -156,27 +150,21 @@ class Spool:
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError:
-        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        yield from entries
 
 
 def _spooled(entry: os.DirEntry[str]) -> SpooledFile | None:
-    match = _NAME.fullmatch(entry.name)
-    if match:
+    if match := _NAME.fullmatch(entry.name):
         moment = datetime.fromtimestamp(int(match[1]) / 1e9, UTC)
         # Names hold no hyphen, agents' names hold no underscore: claude-code travels as claude_code.
         return SpooledFile(Path(entry.path), match[3], match[4].replace("_", "-"), moment)
     if _is_newer(entry.name) or entry.is_dir(follow_symlinks=False):
         return None
-    try:
-        changed = entry.stat(follow_symlinks=False).st_mtime
-    except OSError:
-        return None
-    moment = datetime.fromtimestamp(changed, UTC)
-    return SpooledFile(Path(entry.path), "unknown", "unknown", moment, ours=False)
+    with contextlib.suppress(OSError):
+        moment = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
+        return SpooledFile(Path(entry.path), "unknown", "unknown", moment, ours=False)
+    return None
 
 
 def _is_newer(name: str) -> bool:
@@ -206,23 +194,26 @@ def drain(
 ) -> Drained:
     """Ingest what waits, oldest first, until nothing is left or the budget is spent."""
     run = _Drain(Spool(home), store, settings, budget_seconds)
+    busy = False
     if not run.spool.new.is_dir():  # no hook ever wrote here, but a history may have been imported
         run.understand()
     while run.spool.new.is_dir():
         try:
             with run.spool.lock() as mine:
-                run.busy = not mine
+                busy = not mine
                 if mine:
                     run.all(now)
         except StoreBusy:
-            run.busy = True
+            busy = True
         except OSError as fault:  # a home that may only be read, a full disk: all stays where it is
-            logs.logger("drain").warning("the spool cannot be drained: %s", fault.strerror)
-            run.busy = True
+            run.log.warning("the spool cannot be drained: %s", fault.strerror)
+            busy = True
         # Look once more: whoever found the lock taken while we finished relies on us.
-        if run.busy or run.out_of_time() or not run.waiting():
+        if busy or run.out_of_time() or not run.waiting():
             break
-    return Drained(**run.counts, remaining=run.spool.count(REMAINING_COUNTED), busy=run.busy)
+    left = (entry for entry in _entries(run.spool.new) if _spooled(entry))
+    remaining = sum(1 for _ in islice(left, REMAINING_COUNTED))
+    return Drained(**run.counts, remaining=remaining, busy=busy)
 
 
 class _Drain:
@@ -230,11 +221,11 @@ class _Drain:
 
     def __init__(self, spool: Spool, store: Store, settings: Settings, budget: float | None) -> None:
         self.spool, self.store, self.settings, self.budget = spool, store, settings, budget
+        self.log = logs.logger("drain")
         self.out_of_time = deadline(budget)
         # The rest is for what was found: to look through a full spool may take longer than all of it.
         self.looked_enough = deadline(budget and budget / 2)
         self.counts: Counter[str] = Counter()
-        self.busy = False
         self.seen: set[str] = set()
         self.project_of = functools.cache(self._project_of)
         # What the event's own project excludes, whoever drains it.
@@ -243,7 +234,7 @@ class _Drain:
 
     def all(self, now: datetime) -> None:
         for size in self.spool.sweep(now):
-            logs.logger("drain").warning("removed an unfinished capture of %d bytes from the spool", size)
+            self.log.warning("removed an unfinished capture of %d bytes from the spool", size)
         late = False
         while not late and (waiting := self.waiting()):
             left = iter(waiting)
@@ -285,8 +276,14 @@ class _Drain:
             )
         except FileNotFoundError:
             return None  # another drainer was faster
-        except Unreadable as fault:
-            self.reject(file, str(fault), raw)
+        except Unreadable as reason:
+            try:
+                self.spool.reject(file, str(reason), kept=_harmless(raw))
+            except OSError as fault:
+                self.log.warning("a spooled file cannot be moved to rejected/: %s", fault.strerror)
+            else:
+                self.counts["rejected"] += 1
+                self.log.warning("rejected a spooled file: %s", reason)
             return None
         if found is None:
             self.counts["ignored"] += 1
@@ -294,29 +291,17 @@ class _Drain:
             events.append(found)
         return len(raw)
 
-    def reject(self, file: SpooledFile, reason: str, raw: bytes) -> None:
-        log = logs.logger("drain")
-        try:
-            self.spool.reject(file, reason, kept=_harmless(raw))
-        except OSError as fault:
-            log.warning("a spooled file cannot be moved to rejected/: %s", fault.strerror)
-            return
-        self.counts["rejected"] += 1
-        log.warning("rejected a spooled file: %s", reason)
-
     def commit(self, events: list[Event]) -> None:
         once: dict[EventId, Event] = {}
+        messages = []
         for event in events:
-            once.setdefault(event.id, event)
-        messages = [message for event in once.values() for message in messages_of(event, self.branch(event))]
+            if once.setdefault(event.id, event) is event:
+                # The branch of something just now: what is checked out there.
+                recent = event.cwd and abs(datetime.now(UTC) - event.timestamp) <= JUST_NOW
+                messages += messages_of(event, self.branch_of(Path(event.cwd)) if recent else "")
         projects = {event.cwd: event.project for event in once.values()}
         added = self.store.archive.add(messages, projects, events=list(once.values()))
         self.counts.update(events=added.events, duplicates=len(events) - added.events)
-
-    def branch(self, event: Event) -> str:
-        """The branch that something just now was done on: what is checked out there."""
-        recent = abs(datetime.now(UTC) - event.timestamp) <= JUST_NOW
-        return self.branch_of(Path(event.cwd)) if event.cwd and recent else ""
 
     def understand(self) -> None:
         """Make exchanges and memories of what went on, or leave it to a drain that has the time."""
@@ -335,9 +320,9 @@ class _Drain:
 def _read_bytes(path: Path) -> bytes:
     """The file's bytes, one more than can be read at most."""
     # A link in the spool could make us swallow any file of its owner, and a pipe would let us wait for ever.
-    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     try:
-        descriptor = os.open(path, functools.reduce(operator.or_, flags, os.O_RDONLY))
+        descriptor = os.open(path, os.O_RDONLY | flags)
         with os.fdopen(descriptor, "rb") as handle:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise Unreadable("cannot be read: no regular file")

@@ -8,7 +8,7 @@ Pure but for the settings of a turn's project. Nothing unredacted leaves here, i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,13 +33,6 @@ _SLIM = {"command": 1000, "file_path": 500, "notebook_path": 500, "path": 500, "
 _ID_CHARACTERS = 200
 _OWN_ID = 12  # a shorter id of a tool use may come again in another session
 _KNOWN_AS = {"gemini-cli": "gemini"}  # the name by which homes of 0.1.0 know an agent's messages
-_TEXT_KEYS = {
-    "UserPromptSubmit": "prompt",
-    "Stop": "last_assistant_message",
-    "SubagentStop": "last_assistant_message",
-    "PostToolUseFailure": "error",
-    "PostCompact": "compact_summary",
-}
 
 
 @dataclass
@@ -61,17 +54,15 @@ class Preparer:
         if turn.role is Role.CALL:
             return self._call(turn, exclude)
         if turn.role is Role.RESULT:
-            return self._result(turn)
+            tool, given, withheld = self.calls.pop(turn.call, (turn.tool, {}, False))
+            text = WITHHELD if withheld else cut_clean(turn.text, RESULT_CHARACTERS)
+            return self._built(turn, text, text, {"tool_name": tool, "tool_input": given}, tool)
         whole = redact(turn.text)
-        return (
-            self._built(turn, bound_text(whole, self.settings.event_max_kb * 1024), whole)
-            if whole.strip()
-            else None
-        )
+        shown = bound_text(whole, self.settings.event_max_kb * 1024)
+        return self._built(turn, shown, whole, {}) if whole.strip() else None
 
     def _call(self, turn: Turn, exclude: Sequence[str]) -> NewMessage:
-        payload = {"tool_name": turn.tool, "tool_input": turn.given, "tool_response": ""}
-        left = withhold(payload, exclude)
+        left = withhold({"tool_name": turn.tool, "tool_input": turn.given, "tool_response": ""}, exclude)
         given = _clean_input(left["tool_input"])
         if turn.call:
             slim = {key: str(given[key])[:size] for key, size in _SLIM.items() if key in given}
@@ -81,24 +72,18 @@ class Preparer:
                 open_ones = (call for call, (_, _, withheld) in self.calls.items() if not withheld)
                 del self.calls[next(open_ones, next(iter(self.calls)))]
         text = bound_text(rendered(given), CALL_CHARACTERS)
-        return self._built(turn, text, text)
-
-    def _result(self, turn: Turn) -> NewMessage:
-        tool, given, withheld = self.calls.pop(turn.call, (turn.tool, {}, False))
-        text = WITHHELD if withheld else cut_clean(turn.text, RESULT_CHARACTERS)
-        return self._built(turn, text, text, {"tool_name": tool, "tool_input": given}, tool)
+        return self._built(turn, text, text, {})
 
     def _built(
-        self, turn: Turn, text: str, whole: str, more: Mapping[str, Any] | None = None, tool: str = ""
+        self, turn: Turn, text: str, whole: str, more: Mapping[str, Any], tool: str = ""
     ) -> NewMessage:
-        event = self._event(turn, whole, more or {})
+        event = self._event(turn, whole, more)
         return _message(
             self.agent,
             turn.session,
             turn.role,
             text,
-            turn.speaker,
-            turn.manner,
+            Verdict(turn.speaker, turn.manner, text),
             at=turn.at,
             keys=keys(self.agent, turn.anchors, whole, event.id if event else ""),
             cwd=turn.cwd,
@@ -114,7 +99,19 @@ class Preparer:
 
     def _event(self, turn: Turn, whole: str, more: Mapping[str, Any]) -> Event | None:
         """The event a hook would have reported of this turn, in a hook's shape."""
-        name = self._event_name(turn)
+        name, key = "", ""
+        if turn.role is Role.USER:
+            name, key = "UserPromptSubmit", "prompt"
+        elif turn.role is Role.ASSISTANT and turn.final:
+            name, key = "SubagentStop" if turn.subagent else "Stop", "last_assistant_message"
+        elif turn.role is Role.RESULT and turn.failed and turn.call:
+            # A tool use that went well is a message like any other; only a hook makes an event of it.
+            name, key = "PostToolUseFailure", "error"
+        elif turn.role is Role.SUMMARY:
+            name, key = "PostCompact", "compact_summary"
+        elif turn.role is Role.NOTE and turn.text.startswith("compacted") and self.agent != DEFAULT_AGENT:
+            # A compaction's note stands for its report, but for Claude Code, whose summary always follows.
+            name = "PreCompact"
         if not name:
             return None
         session = turn.parent or turn.session
@@ -125,30 +122,14 @@ class Preparer:
         if turn.interrupted:
             payload["is_interrupt"] = True
         kind = event_kind(name)
-        if key := _TEXT_KEYS.get(name):
-            id_ = identity(kind, {**payload, key: whole}, turn.at)
+        id_ = identity(kind, {**payload, key: whole} if key else payload, turn.at)
+        if key:
             payload[key] = bound_text(whole, self.settings.event_max_kb * 1024)
-        else:
-            id_ = identity(kind, payload, turn.at)
         if turn.speaker is not Speaker.PERSON and turn.role is Role.USER:
             # A record tells more than a hook's payload; after the id, which both must share.
             payload |= {"speaker": turn.speaker.value, "manner": turn.manner.value}
         own = SessionId(session[:_ID_CHARACTERS])
         return Event(id_, kind, self.agent, own, ProjectId(""), turn.cwd, turn.at, payload)
-
-    def _event_name(self, turn: Turn) -> str:
-        if turn.role is Role.USER:
-            return "UserPromptSubmit"
-        if turn.role is Role.ASSISTANT and turn.final:
-            return "SubagentStop" if turn.subagent else "Stop"
-        if turn.role is Role.RESULT and turn.failed and turn.call:
-            # A tool use that went well is a message like any other; only a hook makes an event of it.
-            return "PostToolUseFailure"
-        if turn.role is Role.SUMMARY:
-            return "PostCompact"
-        # A compaction's note stands for its report, but for Claude Code, whose summary always follows.
-        noted = turn.role is Role.NOTE and turn.text.startswith("compacted")
-        return "PreCompact" if noted and self.agent != DEFAULT_AGENT else ""
 
 
 def cut_clean(text: str, limit: int) -> str:
@@ -187,30 +168,29 @@ _RESPONSES = ("stdout", "stderr", "output", "content", "text", "result")
 
 def messages_of(event: Event, branch: str = "") -> list[NewMessage]:
     """What an event says, as messages; most kinds of events say nothing. A hook tells of no branch."""
-    told = (message for message in _messages(event) if message.text.strip())
-    return [message._replace(branch=branch[:_ID_CHARACTERS]) for message in told]
-
-
-def _messages(event: Event) -> Iterator[NewMessage]:
     payload = event.payload
+    made = []
     if event.kind is EventKind.PROMPT:
         said = of_prompt(text_of(payload, "prompt"), payload)
-        yield _reported(event, Role.USER, said.words, said)
+        made = [_reported(event, Role.USER, said.words, said)]
     elif event.kind in (EventKind.REPLY, EventKind.SUBAGENT_RESULT):
         text = text_of(payload, "last_assistant_message")
-        yield _reported(event, Role.ASSISTANT, text, Verdict(Speaker.AGENT, Manner.CLOSING, text))
+        made = [_reported(event, Role.ASSISTANT, text, Verdict(Speaker.AGENT, Manner.CLOSING, text))]
     elif event.kind is EventKind.COMPACTION:
         text = text_of(payload, "compact_summary")
-        yield _reported(event, Role.SUMMARY, text, Verdict(Speaker.AGENT, Manner.CONTINUATION, text))
+        made = [_reported(event, Role.SUMMARY, text, Verdict(Speaker.AGENT, Manner.CONTINUATION, text))]
     elif event.kind in (EventKind.TOOL_USE, EventKind.TOOL_FAILURE):
         given = payload.get("tool_input")
         call = bound_text(rendered(given if isinstance(given, Mapping) else {}), CALL_CHARACTERS)
-        yield _reported(event, Role.CALL, call or " ", Verdict(Speaker.AGENT, Manner.CALL, call))
         failed = event.kind is EventKind.TOOL_FAILURE
         text = text_of(payload, "error") if failed else _response_text(payload.get("tool_response"))
         said = of_result(text_of(payload, "tool_name"), text, {**payload, "is_error": failed})
         text = bound_text(said.words or text or "(no output)", RESULT_CHARACTERS)
-        yield _reported(event, Role.RESULT, text, said)
+        made = [
+            _reported(event, Role.CALL, call or " ", Verdict(Speaker.AGENT, Manner.CALL, call)),
+            _reported(event, Role.RESULT, text, said),
+        ]
+    return [one._replace(branch=branch[:_ID_CHARACTERS]) for one in made if one.text.strip()]
 
 
 def _reported(event: Event, role: Role, text: str, said: Verdict) -> NewMessage:
@@ -229,8 +209,7 @@ def _reported(event: Event, role: Role, text: str, said: Verdict) -> NewMessage:
         f"agent-{sub_agent}" if sub_agent else session,
         role,
         text,
-        said.speaker,
-        said.manner,
+        said,
         at=event.timestamp,
         keys=keys(event.agent, (anchor,), text, event.id if is_event else ""),
         cwd=event.cwd,
@@ -254,9 +233,7 @@ def _response_text(value: Any) -> str:
 # --- what both share
 
 
-def _message(
-    agent: str, session: str, role: Role, text: str, speaker: Speaker, manner: Manner, **more: Any
-) -> NewMessage:
+def _message(agent: str, session: str, role: Role, text: str, said: Verdict, **more: Any) -> NewMessage:
     packed_text = packed(clean(text))  # as it is where that is shorter
     return NewMessage(
         SessionId(session[:_ID_CHARACTERS]),
@@ -264,8 +241,8 @@ def _message(
         role.value,
         text=text,
         packed=packed_text if isinstance(packed_text, bytes) else None,
-        speaker=speaker.value,
-        manner=manner.value,
+        speaker=said.speaker.value,
+        manner=said.manner.value,
         **more,
     )
 
@@ -278,16 +255,12 @@ def keys(agent: str, anchors: Sequence[str], text: str, event: str = "") -> tupl
     probability 1e-5.
     """
     said = hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).digest()
-    agent = _KNOWN_AS.get(agent, agent)
-    seeds = [
-        f"{agent}\0{anchor}\0".encode("utf-8", "replace") + (b"" if _is_tool_use(anchor) else said)
-        for anchor in anchors
-    ]
+    seeds = []
+    for anchor in anchors:
+        name, _, id_ = anchor.partition(":")
+        of_tool = name in ("call", "result") and len(id_) >= _OWN_ID
+        seed = f"{_KNOWN_AS.get(agent, agent)}\0{anchor}\0".encode("utf-8", "replace")
+        seeds.append(seed if of_tool else seed + said)
     if event:
         seeds.append(f"event\0{event}".encode())
     return tuple(int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big") >> 1 for seed in seeds)
-
-
-def _is_tool_use(anchor: str) -> bool:
-    name, _, id_ = anchor.partition(":")
-    return name in ("call", "result") and len(id_) >= _OWN_ID

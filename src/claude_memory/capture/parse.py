@@ -27,6 +27,7 @@ from claude_memory.transcripts.model import text_of
 
 MAX_BYTES = 64 << 20  # what a hook may be handed is a tenth of this
 MAX_DEPTH = 100
+MAX_ITEMS = 2000  # of one list or object; a listing's head and tail tell what it was
 SLOT_SECONDS = 60  # things without an id of their own are the same within a minute
 
 _KINDS = {
@@ -89,17 +90,18 @@ def parse(
         return None  # a compaction's own workers; their transcript does not exist
     cwd = text_of(payload, "cwd")
     payload = withhold(payload, (*settings.exclude, *exclude_of(cwd)))
-    id_ = identity(kind, payload, moment)
-    bounded = bound_document(payload, settings.event_max_kb * 1024)
+    # The agent it was registered for, unless it speaks like another.
+    speaking = (known.name for known in AGENTS if any(name in heard for name in known.speaks))
+    session = text_of(payload, "session_id")
     return Event(
-        id=id_,
+        id=identity(kind, payload, moment),
         kind=kind,
-        agent=speaker(heard, agent),
-        session=SessionId(session) if (session := text_of(payload, "session_id")) else None,
+        agent=next(speaking, canonical(agent)),
+        session=SessionId(session) if session else None,
         project=project_of(cwd),
         cwd=cwd,
         timestamp=moment,
-        payload=bounded,
+        payload=bound_document(payload, settings.event_max_kb * 1024),
     )
 
 
@@ -140,12 +142,14 @@ def read(raw: bytes) -> dict[str, Any]:
         if not isinstance(document, dict):
             raise Unreadable(f"not a JSON object but a {type(document).__name__}")
         redacted: dict[str, Any] = redact_document(_storable(document, 0))
+    except Unreadable:
+        raise
     except RecursionError:
         raise Unreadable("nested too deeply") from None
     except json.JSONDecodeError as fault:
         raise Unreadable(f"not JSON: {fault.msg} at character {fault.pos}") from None
-    except ValueError as fault:
-        raise fault if isinstance(fault, Unreadable) else Unreadable("a number is too long") from None
+    except ValueError:
+        raise Unreadable("a number is too long") from None
     return redacted
 
 
@@ -214,27 +218,14 @@ def familiar(payload: Mapping[str, Any]) -> dict[str, Any]:
     roots = known.get("workspace_roots")
     if not known.get("cwd") and isinstance(roots, list) and roots and isinstance(roots[0], str):
         known["cwd"] = roots[0]
-    if isinstance(known.get("tool_input"), str):
-        known["tool_input"] = _opened(known["tool_input"])
+    if isinstance(text := known.get("tool_input"), str):
+        known["tool_input"] = {"text": text}
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(value := json.loads(text), dict):  # it came as a text of JSON
+                known["tool_input"] = value
     return known
 
 
-def speaker(payload: Mapping[str, Any], registered: str) -> str:
-    """Who sent this: the agent it was registered for, unless it speaks like another."""
-    speaking = (agent.name for agent in AGENTS if any(name in payload for name in agent.speaks))
-    return next(speaking, canonical(registered))
-
-
-def _opened(text: str) -> dict[str, Any]:
-    """A tool's input that came as a text of JSON."""
-    with contextlib.suppress(ValueError, RecursionError):
-        value = json.loads(text)
-        if isinstance(value, dict):
-            return value
-    return {"text": text}
-
-
-MAX_ITEMS = 2000  # of one list or object; a listing's head and tail tell what it was
 _TEXTS = 8  # an event may hold about this many texts of full length
 _LEAST = 512
 

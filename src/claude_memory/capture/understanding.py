@@ -57,9 +57,7 @@ def understand_waiting(store: Store, out_of_time: Callable[[], bool]) -> tuple[i
     new = 0
     while not out_of_time() and (waiting := archive.waiting(BATCH)):
         for conversation in waiting:
-            if out_of_time():
-                break
-            new += understand(store, conversation)
+            new += 0 if out_of_time() else understand(store, conversation)
     left = len(archive.waiting(_COUNTED))
     if stage and not left and archive.upgrade_stage() == 2:
         archive.reach_upgrade_stage(0)
@@ -182,15 +180,15 @@ def _settled(
             feedback, _ = feedback_and_fixes(read(message.text))
             told += statements.of_summary(feedback, message.at, message.ordinal)
     made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
-    ids = [memory.id for memory in made]
-    scope = SearchScope((conversation.project,))
+    scope, ids = SearchScope((conversation.project,)), [memory.id for memory in made]
     known = {memory.id: memory for memory in store.memories.find(scope, _ALL, ids=ids)} if ids else {}
-    return [_with_places(memory, known.get(memory.id)) for memory in made]
+    return [_with_places(memory, known[memory.id]) if memory.id in known else memory for memory in made]
 
 
 def _statement_memory(conversation: Conversation, statement: statements.Statement) -> StoredMemory:
     """A person's own words are the person's, unless the history came from elsewhere."""
     spoken_by = Trust.USER if statement.by_person else Trust.AGENT
+    place = {"conversation": conversation.session, "messages": list(statement.ordinals)}
     return StoredMemory(
         memory_id(f"statement:{conversation.project}:{statement.key}"),
         conversation.project,
@@ -203,20 +201,14 @@ def _statement_memory(conversation: Conversation, statement: statements.Statemen
         status=Status.ACTIVE if statement.settled else Status.PROPOSED,
         session=conversation.session,
         files=statement.files,
-        provenance={
-            "source": "understood",
-            "by": statement.source,
-            "places": [{"conversation": conversation.session, "messages": list(statement.ordinals)}],
-        },
+        provenance={"source": "understood", "by": statement.source, "places": [place]},
     )
 
 
-def _with_places(memory: StoredMemory, known: StoredMemory | None) -> StoredMemory:
+def _with_places(memory: StoredMemory, known: StoredMemory) -> StoredMemory:
     """One statement is one memory: what is said again, in another session, is settled by that."""
-    if known is None:
-        return memory
+    [here] = memory.provenance["places"]
     before = [place for place in known.provenance.get("places", ()) if isinstance(place, dict)]
-    here = memory.provenance["places"][0]
     others = [place for place in before if place.get("conversation") != here["conversation"]]
     again = memory.trust is Trust.USER and bool(others)
     first = known if others else memory
@@ -233,12 +225,9 @@ def kin(store: Store, asked: Sequence[StoredMemory]) -> list[StoredMemory]:
     known = {memory.id for memory in asked}
     found: dict[str, StoredMemory] = {}
     for memory in asked:
-        places = places_of(memory)
-        if not places or not memory.session:
-            continue
-        for other in store.memories.find(
-            SearchScope((memory.project,)), replace(_ALL, session=memory.session)
-        ):
+        places = places_of(memory) if memory.session else []
+        of_session, scope = replace(_ALL, session=memory.session), SearchScope((memory.project,))
+        for other in store.memories.find(scope, of_session) if places else ():
             meet = any(
                 one[0] == two[0] and one[1] <= two[2] and two[1] <= one[2]
                 for one in places

@@ -88,25 +88,15 @@ def is_private(name: str, exclude: tuple[str, ...] = ()) -> bool:
     if _PUBLIC_NAME.match(base):
         return False
     rooted = "/" + path.lower().removeprefix("~").lstrip("/") + "/"
-    if any(letter in path for letter in "*?[") and _reaches(path.lower()):
-        return True
+    # A pattern of the shell that takes in a private name; one that takes in nearly all is not meant.
+    patterns = (part for part in path.lower().split("/") if any(letter in part for letter in "*?["))
+    meant = [part for part in patterns if len(part.strip("*?[]!-")) >= 2 and not part.startswith("**")]
     return (
-        _PRIVATE_NAME.match(base) is not None
+        any(fnmatch.fnmatchcase(name, part) for part in meant for name in _REACHED)
+        or _PRIVATE_NAME.match(base) is not None
         or any(rooted.endswith("/" + ending + "/") for ending in _PRIVATE_ENDINGS)
         or any(folder in rooted for folder in _PRIVATE_FOLDERS)
         or _ENVIRON.search(rooted.rstrip("/")) is not None
-    )
-
-
-def _reaches(path: str) -> bool:
-    """Whether a pattern of the shell takes in a private name; one that takes in nearly all is not meant."""
-    return any(
-        fnmatch.fnmatchcase(name, part)
-        for part in path.split("/")
-        if any(letter in part for letter in "*?[")
-        and len(part.strip("*?[]!-")) >= 2
-        and not part.startswith("**")
-        for name in _REACHED
     )
 
 
@@ -123,7 +113,12 @@ def _walk(value: Any, exclude: tuple[str, ...]) -> Any:
 def _tool(call: Mapping[str, Any], exclude: tuple[str, ...]) -> dict[str, Any]:
     given = call["tool_input"] if isinstance(call["tool_input"], Mapping) else {}
     if _touches_private(given, exclude):
-        return {**_identified(call), "tool_input": _names(given), "withheld": True}
+        kept = {key: value for key, value in given.items() if key in _NAME_KEYS or _is_short_path(key, value)}
+        for key in _COMMAND_KEYS:
+            if isinstance(command := given.get(key), str):
+                # A command that writes may carry the content itself.
+                kept[key] = WITHHELD if _WRITES.search(command) else command
+        return {**_identified(call), "tool_input": kept, "withheld": True}
     is_own = _OWN_TOOL.match(str(call.get("tool_name", "")))
     if is_own or any(_OWN_COMMAND.search(str(given.get(key, ""))) for key in _COMMAND_KEYS):
         return {key: value for key, value in call.items() if key != "tool_response"} | {"withheld": True}
@@ -133,7 +128,9 @@ def _tool(call: Mapping[str, Any], exclude: tuple[str, ...]) -> dict[str, Any]:
 def _touches_private(given: Mapping[str, Any], exclude: tuple[str, ...]) -> bool:
     if any(is_private(path, exclude) for path in _paths(given, 0)):
         return True
-    commands = list(_commands(given))
+    values = (given.get(key) for key in _COMMAND_KEYS)
+    lists = (value if isinstance(value, list) else [value] for value in values)  # some come word by word
+    commands = [" ".join(word for word in words if isinstance(word, str)) for words in lists]
     if exclude and any(len(command) > LONGEST_COMMAND for command in commands):
         return True  # it may name anything, and looking through all of it has no bound
     return any(is_private(word, exclude) for command in commands for word in _words(command))
@@ -146,24 +143,10 @@ def _paths(given: Any, depth: int, named: bool = False) -> Iterator[str]:
             yield from _spelled(given.removeprefix("file://"))
     elif depth <= _DEEPEST and isinstance(given, Mapping):
         for key, value in given.items():
-            yield from _paths(value, depth + 1, _names_path(str(key)))
+            yield from _paths(value, depth + 1, _PATH_KEY.search(str(key)) is not None)
     elif depth <= _DEEPEST and isinstance(given, Sequence):
         for value in given:
             yield from _paths(value, depth + 1, named)
-
-
-@lru_cache(maxsize=2048)
-def _names_path(key: str) -> bool:
-    return _PATH_KEY.search(key) is not None
-
-
-def _commands(given: Mapping[str, Any]) -> Iterator[str]:
-    for key in _COMMAND_KEYS:
-        value = given.get(key)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):  # word by word
-            yield " ".join(word for word in value if isinstance(word, str))
 
 
 def _words(command: str) -> Iterator[str]:
@@ -188,18 +171,9 @@ def _spelled(word: str) -> Iterator[str]:
             waiting += [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")]
 
 
-def _names(given: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {
-        key: value
-        for key, value in given.items()
-        if key in _NAME_KEYS
-        or (isinstance(value, str) and len(value) <= _PATH_CHARACTERS and _PATH_KEY.search(str(key)))
-    }
-    for key in _COMMAND_KEYS:
-        if isinstance(command := given.get(key), str):
-            # A command that writes may carry the content itself.
-            kept[key] = WITHHELD if _WRITES.search(command) else command
-    return kept
+def _is_short_path(key: Any, value: Any) -> bool:
+    short = isinstance(value, str) and len(value) <= _PATH_CHARACTERS
+    return short and _PATH_KEY.search(str(key)) is not None
 
 
 def _identified(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.imports.importer import SUMMING_UP
-from claude_memory.model import Status, StoredMemory, Trust, memory_id
+from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
 from claude_memory.platform import logs
 from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
@@ -34,8 +34,8 @@ from claude_memory.summaries.shelf import (
     SOURCED,
     TEXTS,
     KeptSummary,
+    faults,
     schema,
-    summary_faults,
     within,
 )
 from claude_memory.summaries.summary_book import SummaryBook, written_entries
@@ -123,8 +123,14 @@ class Asker:
         try:
             for place, piece in enumerate(asked):
                 # All that is left to ask must fit into the day: half an answer is paid for nothing.
-                self._afford(TASK + rest for rest in asked[place:])
-                answers.append(self._piece(TASK + piece, named))
+                self._afford(asked[place:])
+                answer, wrong = self._asked(piece, named)
+                if wrong:  # once: a model that cannot do it twice will not do it at all
+                    again = f"Your last answer did not fit: {'; '.join(wrong[:8])}. Answer again, JSON only."
+                    answer, wrong = self._asked(f"{piece}\n\n{again}", named)
+                if wrong:
+                    raise Unusable(f"the model's answer does not fit the schema: {'; '.join(wrong[:2])}")
+                answers.append(answer)
         except OverBudget:
             if self.ledger.spent(self.now) > began:
                 raise Unusable("it takes more than is left of the day's tokens") from None
@@ -139,31 +145,30 @@ class Asker:
         if self.ledger.spent(self.now) + needed > self.ledger.daily_tokens:
             raise OverBudget("the day's tokens are spent", lasting=True)
 
-    def _piece(self, prompt: str, named: str) -> dict[str, Any]:
-        answer, wrong = _checked(self._asked(prompt, named).text)
-        if wrong:  # once: a model that cannot do it twice will not do it at all
-            again = f"Your last answer did not fit: {'; '.join(wrong[:8])}. Answer again, JSON only."
-            answer, wrong = _checked(self._asked(f"{prompt}\n\n{again}", named).text)
-        if wrong:
-            raise Unusable(f"the model's answer does not fit the schema: {'; '.join(wrong[:2])}")
-        return answer
+    def _asked(self, prompt: str, named: str) -> tuple[dict[str, Any], list[str]]:
+        """The JSON object in an answer, filled up with empty lists, and what is wrong with it."""
+        text = self._reply(redact(prompt), named).text
+        answer = json_object(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
+        if answer is None:
+            return {}, ["it is no JSON object"]
+        summary = answer["summary"] if isinstance(answer.get("summary"), dict) else answer
+        filled = {**{name: [] for name in (*ENTRIES, *TEXTS)}, **summary}
+        return filled, faults(filled, "summary")
 
-    def _asked(self, prompt: str, named: str) -> Reply:
-        prompt = redact(prompt)
-        for attempt in range(1, TRIES + 1):
-            self._afford([prompt])
-            try:
-                reply = self.provider.complete(self.system, prompt, ANSWER_TOKENS)
-            except ProviderDown as fault:
-                if fault.cost is not None:
-                    self.ledger.note(self.provider, named, fault.cost, now=self.now)
-                if fault.lasting or attempt == TRIES:
-                    raise
-                self.pause(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-            else:
-                self.ledger.note(self.provider, named, reply, now=self.now)
-                return reply
-        raise ProviderDown("unreachable")
+    def _reply(self, prompt: str, named: str, attempt: int = 1) -> Reply:
+        self._afford([prompt])
+        try:
+            reply = self.provider.complete(self.system, prompt, ANSWER_TOKENS)
+        except ProviderDown as fault:
+            if fault.cost is not None:
+                self.ledger.note(self.provider, named, fault.cost, now=self.now)
+            if fault.lasting or attempt == TRIES:
+                raise
+        else:
+            self.ledger.note(self.provider, named, reply, now=self.now)
+            return reply
+        self.pause(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+        return self._reply(prompt, named, attempt + 1)
 
 
 def asker(home: Path, settings: Settings) -> Asker | None:
@@ -193,13 +198,20 @@ def upgrade(made: SummaryBook, asker: Asker) -> list[KeptSummary]:
 def ask_about_sessions(store: Store, asker: Asker) -> int:
     """Ask about sessions that are over, each once until it grows; returns how many memories were proposed."""
     proposed = 0
-    for conversation, answer in _answers(asker, lambda: _over(store, asker.now)):
+
+    def over() -> Iterator[_Question]:
+        for conversation in store.archive.unasked(before=asker.now - RESTING, limit=SESSIONS_AT_ONCE):
+            records = [record for *_, record in store.archive.exchanges(conversation.number)]
+            exchanges = [one for record in records if (one := from_json(record)).asked]
+            yield conversation, conversation.session, exchanges, summarise(exchanges)
+
+    for conversation, answer in _answers(asker, over):
         if isinstance(answer, ProviderDown):
             logs.logger("summaries").warning("a session is not asked about: %s", answer)
             if not isinstance(answer, Unusable):  # else asking again would cost and give the same
                 continue
-        body = {} if isinstance(answer, ProviderDown) else answer
-        proposed += store.memories.add(list(_proposed(conversation, body))).memories
+        told = written_entries({} if isinstance(answer, ProviderDown) else answer)
+        proposed += store.memories.add([_proposal(conversation, *each) for each in told]).memories
         store.archive.asked(conversation.number, conversation.messages)
     return proposed
 
@@ -266,45 +278,39 @@ def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> Ke
     return made.shelf.replace(kept, change)
 
 
-def _over(store: Store, now: datetime) -> Iterator[_Question]:
-    for conversation in store.archive.unasked(before=now - RESTING, limit=SESSIONS_AT_ONCE):
-        records = [record for *_, record in store.archive.exchanges(conversation.number)]
-        exchanges = [one for record in records if (one := from_json(record)).asked]
-        yield conversation, conversation.session, exchanges, summarise(exchanges)
-
-
-def _proposed(conversation: Conversation, told: Mapping[str, Any]) -> Iterator[StoredMemory]:
-    for kind, title, body, entry in written_entries(told):
-        key = " ".join(query_terms(body)[:40])
-        messages = [int(place) for place in entry.get("messages", ())]
-        place = {"conversation": conversation.session, "messages": messages}
-        yield StoredMemory(
-            id=memory_id(f"statement:{conversation.project}:model:{kind}:{key}"),
-            project=conversation.project,
-            kind=kind,
-            title=title_of(title),
-            body=body,
-            created_at=conversation.last,
-            updated_at=conversation.last,
-            trust=Trust.AGENT,
-            status=Status.PROPOSED,
-            session=conversation.session,
-            files=tuple(str(path) for path in entry.get("files", ()))[:8],
-            provenance={"source": "understood", "by": "model", "places": [place]},
-        )
+def _proposal(
+    conversation: Conversation, kind: Kind, title: str, body: str, entry: Mapping[str, Any]
+) -> StoredMemory:
+    key = " ".join(query_terms(body)[:40])
+    messages = [int(place) for place in entry.get("messages", ())]
+    place = {"conversation": conversation.session, "messages": messages}
+    return StoredMemory(
+        memory_id(f"statement:{conversation.project}:model:{kind}:{key}"),
+        conversation.project,
+        kind,
+        title_of(title),
+        body,
+        conversation.last,
+        conversation.last,
+        Trust.AGENT,
+        status=Status.PROPOSED,
+        session=conversation.session,
+        files=tuple(str(path) for path in entry.get("files", ()))[:8],
+        provenance={"source": "understood", "by": "model", "places": [place]},
+    )
 
 
 # --- what is sent, and what comes back
 
 
 def _pieces(exchanges: Sequence[Exchange]) -> list[str]:
-    """The exchanges as text, in pieces of bounded size; of very much, the latest."""
+    """The exchanges as prompts, in pieces of bounded size; of very much, the latest."""
     pieces = [""]
     for line in (line for exchange in exchanges for line in _lines(exchange)):
         if pieces[-1] and len(pieces[-1]) + len(line) > PIECE_CHARACTERS:
             pieces.append("")
         pieces[-1] += f"{line}\n"
-    return [piece for piece in pieces if piece][-MAX_PIECES:]
+    return [TASK + piece for piece in pieces if piece][-MAX_PIECES:]
 
 
 def _lines(exchange: Exchange) -> Iterator[str]:
@@ -320,19 +326,7 @@ def _lines(exchange: Exchange) -> Iterator[str]:
     told.append((exchange.last, "edited", ", ".join(path for path, _ in exchange.files_edited)))
     told += [(commit.ordinal, "committed", f"{commit.hash} {commit.subject}") for commit in exchange.commits]
     told.append((exchange.last, "agent, at the end", exchange.closing))
-    for ordinal, who, text in told:
-        if text:
-            yield f"[{ordinal}] {who}: {clipped(text, TEXT_CHARACTERS)}"
-
-
-def _checked(text: str) -> tuple[dict[str, Any], list[str]]:
-    """The JSON object in an answer, filled up with empty lists, and what is wrong with it."""
-    answer = json_object(text[text.find("{") : text.rfind("}") + 1].encode("utf-8", "replace"))
-    if answer is None:
-        return {}, ["it is no JSON object"]
-    summary = answer["summary"] if isinstance(answer.get("summary"), dict) else answer
-    filled = {**{name: [] for name in (*ENTRIES, *TEXTS)}, **summary}
-    return filled, summary_faults(filled)
+    yield from (f"[{place}] {who}: {clipped(text, TEXT_CHARACTERS)}" for place, who, text in told if text)
 
 
 def _merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dict[str, Any]:
@@ -350,5 +344,5 @@ def _merged(found: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]) -> dic
         told = [(one[name], one.get("sources", {}).get(name, ())) for one in (rules, *found)]
         known = {text: own for texts, places in told for text, own in zip(texts, places, strict=False)}
         body["sources"][name] = [list(known.get(text, ())) for text in body[name]]
-    clean = redact_document(body)
-    return clean if isinstance(clean, dict) else {}
+    clean: dict[str, Any] = redact_document(body)
+    return clean

@@ -81,17 +81,19 @@ def summarise(
     going_on = begun if exchanges and not _opening(exchanges[0]) else []
     pending = _once(_pending(exchanges, open_tasks, written))
     typed = _typed(exchanges, memories)
-    executive = (
-        _about([*going_on, *exchanges], written),
-        _done(exchanges),
-        _standing(exchanges, written, pending),
-    )
+    executive = [_about([*going_on, *exchanges], written), _done(exchanges)]
+    executive.append(_standing(exchanges, written, pending))
     told = "\n\n".join(filter(None, executive))
+    quoted = [(section.path, code) for section in written.sections() for code in section.code]
+    named = ((path, code, _DEFINITION.search(code)) for path, code in quoted[-MAX_SNIPPETS:])
     whole = {
         "executive": told or clipped(written.rest, 900) or "Nothing was asked or done.",
         "key_decisions": _once(chain(typed["key_decisions"], *map(_decided, exchanges))),
         "files_modified": _files(exchanges, written, created, defined)[:MAX_FILES],
-        "code_snippets": list(_snippets(written)),
+        "code_snippets": [
+            _entry([], file=path, function=name and name[1], code=code, importance="medium")
+            for path, code, name in named
+        ],
         "topics": _topics(exchanges, written),
         "tasks_completed": _once(_completed(exchanges))[-MAX_DONE:],
         "tasks_pending": pending,
@@ -109,14 +111,15 @@ def _about(exchanges: Sequence[Exchange], written: AgentSummary) -> str:
     if intent := written.text("request"):
         return clipped(intent, 900)
     begun = list(filter(None, map(_opening, exchanges)))
-    asked = [text for text in begun if len(text.split()) > 2] or begun
+    asked = [clipped(text, 300) for text in begun if len(text.split()) > 2] or [
+        clipped(text, 300) for text in begun
+    ]
     if not asked:
         return clipped(written.rest, 700)
-    first, last = clipped(asked[0], 300), clipped(asked[-1], 300)
     if len(asked) == 1:
-        return f"The person asked: “{first}”"
+        return f"The person asked: “{asked[0]}”"
     between = f", and {len(asked) - 2} requests later" if len(asked) > 2 else ", then"
-    return f"It began with: “{first}”{between}: “{last}”"
+    return f"It began with: “{asked[0]}”{between}: “{asked[-1]}”"
 
 
 def _done(exchanges: Sequence[Exchange]) -> str:
@@ -128,11 +131,13 @@ def _done(exchanges: Sequence[Exchange]) -> str:
     if commits:
         shown = "; ".join(clipped(subject, 90) for subject in commits[-5:])
         parts.append(f"{_count(len(commits), 'commit')}{', the last' if len(commits) > 5 else ''}: {shown}.")
-    if files:
-        parts.append(f"{_count(len(files), 'file')} edited.")
-    if requests:
-        parts.append(f"Pull requests: {', '.join(requests[-3:])}.")
+    parts += [f"{_count(len(files), 'file')} edited."] if files else []
+    parts += [f"Pull requests: {', '.join(requests[-3:])}."] if requests else []
     return " ".join(parts)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Sequence[Entry]) -> str:
@@ -175,14 +180,12 @@ def _typed(exchanges: Sequence[Exchange], memories: Sequence[StoredMemory]) -> d
     for memory in memories:
         ends = [(session, end) for session, *both in places_of(memory) for end in both]
         places, files = sorted({end for session, end in ends if (session, end) in here}), list(memory.files)
-        if not places:
-            continue
-        if memory.kind is Kind.DECISION:
+        if places and memory.kind is Kind.DECISION:
             lists["key_decisions"].append(_entry(places, decision=memory.body, files=files))
-        elif memory.kind is Kind.FIX:
-            known = {"error": memory.title, "solution": memory.body}
-            lists["error_solutions"].append(_entry(places, **known, files=files))
-        else:
+        elif places and memory.kind is Kind.FIX:
+            fix = _entry(places, error=memory.title, solution=memory.body, files=files)
+            lists["error_solutions"].append(fix)
+        elif places:
             lists["conventions"].append(_entry(places, text=_line(memory.body)))
     return lists
 
@@ -214,16 +217,15 @@ def _files(
     before = {name: old for old, name in moved.items() if name}
     loose = uncommitted(exchanges)
     edited = sorted(counts, key=lambda path: (path not in loose, -counts[path], path))
-    removed = [old for old, name in moved.items() if not name]
+    removed = {old for old, name in moved.items() if not name}
     changes = []
-    for path in dict.fromkeys([*edited, *before, *removed]):
+    for path in dict.fromkeys([*edited, *before, *(old for old in moved if old in removed)]):
         action = "created" if path in created else "modified"
         action = "renamed" if path in before else "deleted" if path in removed else action
         known = {"purpose": purposes.get(path), "from": before.get(path)}
         names = list(defined.get(path, ()))[-MAX_DEFINED:] if path in counts else []
-        changes.append(
-            _entry(places.get(path, [])[-3:], path=path, action=action, **known, definitions=names)
-        )
+        where = places.get(path, [])[-3:]
+        changes.append(_entry(where, path=path, action=action, **known, definitions=names))
     return changes
 
 
@@ -241,24 +243,14 @@ def _moved(exchange: Exchange) -> dict[str, str]:
     return moved
 
 
-def _snippets(written: AgentSummary) -> Iterator[Entry]:
-    quoted = [(section.path, code) for section in written.sections() for code in section.code]
-    for path, code in quoted[-MAX_SNIPPETS:]:
-        definition = _DEFINITION.search(code)
-        name = definition[1] if definition else ""
-        yield _entry([], file=path, function=name, code=code, importance="medium")
-
-
 # --- done, open, learnt
 
 
 def _completed(exchanges: Sequence[Exchange]) -> Iterator[Entry]:
     for each in exchanges:
-        for task in each.tasks:
-            if task.status == "completed":
-                yield _entry([task.ordinal or each.last], text=_line(task.title))
-        for commit in each.commits:
-            yield _entry([commit.ordinal], text=f"{commit.hash} {commit.subject}")
+        done = (task for task in each.tasks if task.status == "completed")
+        yield from (_entry([task.ordinal or each.last], text=_line(task.title)) for task in done)
+        yield from (_entry([one.ordinal], text=f"{one.hash} {one.subject}") for one in each.commits)
 
 
 def _pending(
@@ -268,7 +260,7 @@ def _pending(
     here = _end(exchanges)
     following = written.text("next")
     for text in (*written.items("pending"), *([f"Next: {following}"] if following else [])):
-        if not agents.is_nothing(text.removeprefix("Next: ")):
+        if not agents.SAYS_NOTHING.match(text.removeprefix("Next: ")):
             yield _entry(here, text=text)
     for task in open_tasks or (exchanges[-1].tasks if exchanges else ()):
         if task.status in OPEN_STATES:
@@ -375,10 +367,6 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
 def _end(exchanges: Sequence[Exchange]) -> list[int]:
     return [exchanges[-1].last] if exchanges else []
 
@@ -398,14 +386,14 @@ def _once(entries: Iterable[Entry]) -> list[Entry]:
     return list(stated.values())
 
 
+# --- fitting into the budget
+
+
 def _published(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Plain lists hold texts alone; where they are from stands in `sources`."""
     texts = {name: [each["text"] for each in whole[name]] for name in SOURCED}
     sources = {name: [each["messages"] for each in whole[name]] for name in SOURCED if whole[name]}
     return {**whole, **texts, "sources": sources}
-
-
-# --- fitting into the budget
 
 
 def tokens_of(summary: Mapping[str, Any]) -> int:
@@ -436,11 +424,17 @@ def _fitted(whole: dict[str, Any], max_tokens: int) -> dict[str, Any]:
 
 
 def _cut(whole: Mapping[str, Any], length: int) -> dict[str, Any]:
-    def cut(entry: Entry, length: int) -> Entry:
-        return {name: clipped(value, length) if name in _CUT else value for name, value in entry.items()}
+    def cut(entries: Iterable[Entry], length: int) -> list[Entry]:
+        return [
+            {name: clipped(value, length) if name in _CUT else value for name, value in entry.items()}
+            for entry in entries
+        ]
 
-    long = STATE * length
-    entries = {name: [cut(entry, length) for entry in whole[name]] for name in (*ENTRIES, *SOURCED)}
-    entries["tasks_pending"] = [cut(entry, long) for entry in whole["tasks_pending"]]
-    entries["important_context"][:1] = [cut(entry, long) for entry in whole["important_context"][:1]]
-    return {**whole, "executive": clipped(whole["executive"], 2 * long), **entries}
+    long, story = STATE * length, whole["important_context"]
+    return {
+        **whole,
+        **{name: cut(whole[name], length) for name in (*ENTRIES, *SOURCED)},
+        "executive": clipped(whole["executive"], 2 * long),
+        "tasks_pending": cut(whole["tasks_pending"], long),
+        "important_context": [*cut(story[:1], long), *cut(story[1:], length)],
+    }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
@@ -47,6 +47,11 @@ class KeptSummary:
     def id(self) -> str:
         """How a person names it: SESSION/NNN."""
         return f"{self.session}/{self.number:03d}"
+
+    @property
+    def file(self) -> str:
+        """Where it lies in its session's folder."""
+        return f"summaries/compact_{self.number:03d}.json"
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -112,10 +117,11 @@ def within(summary: Mapping[str, Any], messages: range) -> dict[str, Any]:
 
     bounded = dict(summary)
     for name in ENTRIES:
-        bounded[name] = [
-            {**entry, "messages": left(entry["messages"])} if "messages" in entry else entry
-            for entry in summary.get(name, ())
-        ]
+        entries = [dict(entry) for entry in summary.get(name, ())]
+        for entry in entries:
+            if "messages" in entry:
+                entry["messages"] = left(entry["messages"])
+        bounded[name] = entries
     sources = summary.get("sources", {})
     bounded["sources"] = {name: [left(own) for own in sources[name]] for name in SOURCED if name in sources}
     return bounded
@@ -140,14 +146,26 @@ def schema() -> dict[str, Any]:
     return document
 
 
-def faults(document: Any) -> list[str]:
-    """What is wrong with a whole document, each in a line that one can act on; empty if nothing is."""
-    return list(_faults(document, schema(), ""))
+def faults(document: Any, part: str = "") -> list[str]:
+    """What is wrong with a whole document or a part of it, each in a line that one can act on."""
+    from jsonschema import Draft202012Validator
 
-
-def summary_faults(summary: Any) -> list[str]:
-    """What is wrong with the part that sums up."""
-    return list(_faults(summary, schema()["properties"]["summary"], "summary"))
+    found: list[str] = []
+    rule = schema()["properties"][part] if part else schema()
+    for error in sorted(
+        Draft202012Validator(rule).iter_errors(document), key=lambda one: list(map(str, one.path))
+    ):
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        place = f"{part}{steps}".lstrip(".")
+        kind, wanted = str(error.validator), error.validator_value
+        # Its own message quotes the value, and what was said belongs into no log.
+        if kind == "required":
+            missing = [name for name in wanted if name not in error.instance]
+            found += [f"{place}.{name} is missing".lstrip(".") for name in missing]
+            continue
+        shown = (", " if kind == "enum" else " or ").join(wanted) if isinstance(wanted, list) else wanted
+        found.append(f"{place or 'the document'} {_WANTED.get(kind, 'must have {} items').format(shown)}")
+    return found
 
 
 def valid(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,41 +175,24 @@ def valid(document: Mapping[str, Any]) -> dict[str, Any]:
     return dict(document)
 
 
-def _faults(value: Any, rule: Mapping[str, Any], where: str) -> Iterator[str]:
-    from jsonschema import Draft202012Validator
-
-    errors = Draft202012Validator(rule).iter_errors(value)
-    for error in sorted(errors, key=lambda error: list(map(str, error.path))):
-        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-        place = f"{where}{steps}".lstrip(".")
-        kind, wanted = str(error.validator), error.validator_value
-        # Its own message quotes the value, and what was said belongs into no log.
-        if kind == "required":
-            missing = [name for name in wanted if name not in error.instance]
-            yield from (f"{place}.{name} is missing".lstrip(".") for name in missing)
-            continue
-        shown = (", " if kind == "enum" else " or ").join(wanted) if isinstance(wanted, list) else wanted
-        yield f"{place or 'the document'} {_WANTED.get(kind, 'must have {} items').format(shown)}"
-
-
 def is_readable(document: Any) -> bool:
     """Whether a document has the shape that its readers rely on."""
     summary = document.get("summary") if isinstance(document, dict) else None
     if not isinstance(summary, dict) or not isinstance(summary.get("executive"), str):
         return False
     listed = {**dict.fromkeys(ENTRIES, dict), **dict.fromkeys(TEXTS, str)}
+    values = ((summary.get(name, []), kind) for name, kind in listed.items())
     return (
         bool(summary["executive"].strip())
         and isinstance(document.get("timestamp"), str)
         and isinstance(document.get("token_count_before"), int)
         and [type(place) for place in document.get("original_message_range") or ()] == [int, int]
         and isinstance(summary.get("sources", {}), dict)
-        and all(_holds(summary.get(name, []), kind) for name, kind in listed.items())
+        and all(
+            isinstance(value, list) and all(isinstance(item, kind) for item in value)
+            for value, kind in values
+        )
     )
-
-
-def _holds(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
 # --- the files
@@ -236,8 +237,16 @@ class Shelf:
 
     def of(self, session: str) -> list[KeptSummary]:
         """A session's summaries that can be read, oldest first."""
-        numbers = sorted(self._numbers(session).items())
-        return [kept for number, path in numbers if (kept := _read(session, number, path))]
+        found = []
+        for number, path in sorted(self._numbers(session).items()):
+            try:
+                small = not path.is_symlink() and path.stat().st_size <= MAX_BYTES
+                document: Any = json.loads(path.read_bytes()) if small else None
+            except (OSError, ValueError, RecursionError):
+                continue
+            # What a person or a newer program made of it may be anything; readers rely on its form.
+            found += [KeptSummary(session, number, document)] if is_readable(document) else []
+        return found
 
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
@@ -325,12 +334,12 @@ class Shelf:
         content = _as_bytes(kept.document)
         if len(content) > MAX_BYTES:  # it could never be read again
             raise InvalidInput(f"a summary takes at most {MAX_BYTES:,} bytes")
-        write_atomically(self.folder(kept.session) / _file(kept), content)
+        write_atomically(self.folder(kept.session) / kept.file, content)
 
     def _describe(self, session: str, about: Mapping[str, Any]) -> None:
         summaries = [
             {
-                "file": _file(kept),
+                "file": kept.file,
                 **{name: kept.document.get(name) for name in _LISTED},
                 "by": kept.provider or None,
             }
@@ -341,45 +350,27 @@ class Shelf:
         if content != noted:
             write_atomically(self.folder(session) / "metadata.json", _as_bytes(content))
 
-    @contextmanager
-    def _lock(self, session: str) -> Iterator[None]:
+    def _lock(self, session: str) -> AbstractContextManager[None]:
         folder = private_folder(self.folder(session) / "summaries")
-        with held(folder / ".lock", wait_seconds=LOCK_SECONDS, conflict=BUSY):
-            yield
-
-
-def _file(kept: KeptSummary) -> str:
-    return f"summaries/compact_{kept.number:03d}.json"
+        return held(folder / ".lock", wait_seconds=LOCK_SECONDS, conflict=BUSY)
 
 
 def _as_bytes(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
 
 
-def _read(session: str, number: int, path: Path) -> KeptSummary | None:
-    try:
-        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
-            return None
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    # What a person or a newer program made of it may be anything; whoever reads on relies on its form.
-    return KeptSummary(session, number, document) if is_readable(document) else None
-
-
 def _without(document: Mapping[str, Any], *, quoted: Holder, said_here: bool) -> dict[str, Any] | None:
     """The document without every entry that says what is quoted; None if nothing changes."""
     before, by = document["summary"], document.get("summariser")
     summary = without({**before, "sources": {}}, quoted, pieces=True)
+    if "sources" not in before:
+        del summary["sources"]
     for name, places in before.get("sources", {}).items():
         texts = before.get(name)
         summary["sources"][name] = places
         if isinstance(texts, list) and isinstance(places, list):  # what is left keeps its own messages
             pairs = zip(texts, places, strict=False)
-            stay = [own for text, own in pairs if without([text], quoted, pieces=True)]
-            summary["sources"][name] = stay
-    if "sources" not in before:
-        del summary["sources"]
+            summary["sources"][name] = [own for text, own in pairs if without([text], quoted, pieces=True)]
     marked = {**(by if isinstance(by, dict) else {}), "erased": True}
     if summary == before and (not said_here or marked == by):
         return None

@@ -66,10 +66,9 @@ class Material:
         self, summary: Mapping[str, Any] | None = None, by: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """A whole compact_NNN.json; by rules, unless somebody else summed up."""
-        stretch = self.stretch
+        stretch, by = self.stretch, by or {"provider": RULES}
         body = dict(self.summary if summary is None else summary)
-        whole = document_of(body, stretch.at, stretch.trigger, by or {"provider": RULES})
-        whole["token_count_before"] = self.tokens
+        whole = document_of(body, stretch.at, stretch.trigger, by) | {"token_count_before": self.tokens}
         if stretch.tokens_before is not None:
             whole |= {"token_count_before": stretch.tokens_before, "token_counts": "reported"}
         if stretch.tokens_after is not None:
@@ -92,11 +91,7 @@ class Transcript:
     unread: int = 0  # lines that are no JSON, or too long
 
     def material(
-        self,
-        stretch: Stretch,
-        project: ProjectId,
-        kind: str = "",
-        memories: Sequence[StoredMemory] = (),
+        self, stretch: Stretch, project: ProjectId, kind: str = "", memories: Sequence[StoredMemory] = ()
     ) -> Material:
         """What a stretch took, with what stood before it and nothing that came after."""
         until = [message for message in self.messages if message.ordinal <= stretch.last]
@@ -129,8 +124,7 @@ def _edits(messages: Sequence[Message], cwd: str) -> tuple[set[str], dict[str, l
             new = calls.definitions_of(message.text)
             pointed[message.call] = [calls.relative(path, cwd) for path in calls.files_of(message.text)]
             for path in pointed[message.call]:
-                own = names.setdefault(path, [])
-                own[:] = [*(name for name in own if name not in new), *new]
+                names[path] = [*(name for name in names.get(path, ()) if name not in new), *new]
         elif message.role == "result" and message.text.startswith(CREATED):
             created.update(pointed.get(message.call, ()))
     return created, names
@@ -229,19 +223,17 @@ def stretches(
         left = following if following and following.role == SUMMARY and noted else boundary
         facts = (figures or {}).get(_key_of(boundary.at), {})
         before = [message for message in messages if first <= message.ordinal < boundary.ordinal]
+        kept = facts.get("kept", ())
+        stayed = [message for message in before if kept and kept[0] <= _key_of(message.at) <= kept[-1]]
+        # What it kept counts only where that is the end of what stood before it.
+        last = (stayed[0] if stayed and stayed[-1] == before[-1] else boundary).ordinal - 1
         told = left.text if left.role == SUMMARY else ""
-        after = _count(facts, "postTokens")
-        last = _last_taken(before, facts.get("kept", ()), boundary)
+        trigger = boundary.text.partition("(")[2].partition(")")[0] if noted else ""
+        counts = [facts.get(name) for name in ("preTokens", "postTokens")]
+        tokens, after = (count if type(count) is int and count >= 0 else None for count in counts)
+        after = about_tokens(told) if after is None and told else after
         stretch = Stretch(
-            session=session,
-            boundary=_key_of(boundary.at),
-            first=first,
-            last=last,
-            at=boundary.at,
-            trigger=_published(boundary.text.partition("(")[2].partition(")")[0] if noted else ""),
-            tokens_before=_count(facts, "preTokens"),
-            tokens_after=about_tokens(told) if after is None and told else after,
-            agent_summary=told,
+            session, _key_of(boundary.at), first, last, boundary.at, _published(trigger), tokens, after, told
         )
         taken += [stretch] if last >= first else []
         # The next compaction takes what this one kept; what it left is no message of its own.
@@ -275,17 +267,6 @@ def _published(trigger: str) -> str:
     return trigger if trigger in ("manual", "auto") else ("size_limit" if trigger else "auto")
 
 
-def _count(facts: Mapping[str, Any], name: str) -> int | None:
-    value = facts.get(name)
-    return value if type(value) is int and value >= 0 else None
-
-
-def _last_taken(before: Sequence[Message], kept: Sequence[str], boundary: Message) -> int:
-    """The last message that a compaction took: the one before it, or before what it kept at its end."""
-    stayed = [message for message in before if kept and kept[0] <= _key_of(message.at) <= kept[-1]]
-    return stayed[0].ordinal - 1 if stayed and stayed[-1] == before[-1] else boundary.ordinal - 1
-
-
 # --- what the agent's own file says of its boundaries
 
 
@@ -294,24 +275,19 @@ def _figures(path: Path) -> dict[str, dict[str, Any]]:
     try:
         marks = list(_lines(path, [b"compact_boundary"]))
         facts = {_key_of(at): dict(mapping_of(line, "compactMetadata")) for at, line in marks}
-        ids = {key: _kept_ends(each) for key, each in facts.items()}
-        wanted = [id_.encode() for ends in ids.values() for id_ in ends]
+        kept: dict[str, list[str]] = {}  # the first and the last line that each kept
+        for key, told in facts.items():
+            segment = mapping_of(told, "preservedSegment")
+            named = list_of(mapping_of(told, "preservedMessages"), "uuids")
+            ends = [segment.get("headUuid"), segment.get("tailUuid"), *named[:1], *named[-1:]]
+            kept[key] = [id_ for id_ in ends if id_ and isinstance(id_, str)]
+        wanted = [id_.encode() for ends in kept.values() for id_ in ends]
         moments = {text_of(line, "uuid"): _key_of(at) for at, line in _lines(path, wanted)} if wanted else {}
     except OSError:
         return {}
-    for key, ends in ids.items():
-        facts[key]["kept"] = sorted(moments[id_] for id_ in ends if id_ in moments)
+    for key, ids in kept.items():
+        facts[key]["kept"] = sorted(moments[id_] for id_ in ids if id_ in moments)
     return facts
-
-
-def _kept_ends(facts: Mapping[str, Any]) -> list[str]:
-    """The first and the last line that was kept."""
-    segment, named = (
-        mapping_of(facts, "preservedSegment"),
-        list_of(mapping_of(facts, "preservedMessages"), "uuids"),
-    )
-    ends = [segment.get("headUuid"), segment.get("tailUuid"), *named[:1], *named[-1:]]
-    return [id_ for id_ in ends if id_ and isinstance(id_, str)]
 
 
 def _lines(path: Path, marks: Sequence[bytes]) -> Iterator[tuple[datetime, dict[str, Any]]]:

@@ -105,17 +105,11 @@ class SummaryBook:
         scope = SearchScope(None if all_projects else (self.project.id,))
         records = self.store.archive.session_records(scope, MOST_PUSHED)
         projects = {one.session: one.project for one, _ in records}
-        summaries = [
-            (
-                kept.session,
-                kept.number,
-                projects.get(SessionId(kept.session), self.project.id),
-                kept.document.get("timestamp"),
-                kept.executive,
-                dict(kept.document),
-            )
-            for kept in self.list(all_projects=all_projects)
-        ]
+        summaries = []
+        for kept in self.list(all_projects=all_projects):
+            project, document = projects.get(SessionId(kept.session), self.project.id), dict(kept.document)
+            at = document.get("timestamp")
+            summaries.append((kept.session, kept.number, project, at, kept.executive, document))
         sessions = [
             (one.session, one.agent, one.project, one.first, one.last, one.title, dict(record))
             for one, record in records
@@ -132,8 +126,8 @@ class SummaryBook:
         body = document["summary"]
         digest = hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=12).hexdigest()
         by, boundary = {"provider": "agent"}, f"agent:{digest}"
-        whole = document_of(body, now or datetime.now(UTC), "manual", by) | document
-        whole = valid({**whole, "source": {"kind": "agent", "boundary": boundary}, "summariser": by})
+        source = {"source": {"kind": "agent", "boundary": boundary}, "summariser": by}
+        whole = valid({**document_of(body, now or datetime.now(UTC), "manual", by), **document, **source})
         at = moment_of(whole["timestamp"])
         if at is None:
             given, example = whole["timestamp"][:60], "such as 2026-11-02T09:30:00Z"
@@ -216,12 +210,8 @@ class SummaryBook:
         for stretch in (*told.stretches, *([early] if early else [])):
             clean = replace(stretch, agent_summary=str(without(stretch.agent_summary, erased)))
             took = told.material(clean, project, OPEN if stretch is early else "", memories)
-            kept, is_new = self.shelf.keep(
-                session,
-                took.document(),
-                {"project": project, "cwd": took.cwd},
-                instead_of=partial(_same_compaction, stretch=clean, kind=took.kind),
-            )
+            same, about = partial(_same_compaction, took=took), {"project": project, "cwd": took.cwd}
+            kept, is_new = self.shelf.keep(session, took.document(), about, instead_of=same)
             self.remember(kept, project)
             new += [kept] if is_new else []
         return new
@@ -296,25 +286,30 @@ def _under_way(transcript: Transcript, reports: Sequence[Event]) -> Stretch | No
     ends = [stretch.at for stretch in transcript.stretches]
     slack = {EventKind.COMPACTION_START: timedelta(), EventKind.COMPACTION: LATE}
     open_ = [one for one in reports if not any(at + slack[one.kind] >= one.timestamp for at in ends)]
-    begun = [one for one in open_ if one.kind is EventKind.COMPACTION_START]
-    over = [one for one in open_ if one.kind is EventKind.COMPACTION]
     if not open_:
         return None
-    last = (over or begun)[-1]
+    begun = [one for one in open_ if one.kind is EventKind.COMPACTION_START]
+    last = next((one for one in reversed(open_) if one.kind is EventKind.COMPACTION), open_[-1])
     start = next((one for one in reversed(begun) if last.timestamp - one.timestamp <= LONGEST), last)
-    trigger = str(start.payload.get("trigger") or "auto")
-    at, session = last.timestamp, transcript.session
-    stretch = open_end(transcript.messages, session=session, at=at, trigger=trigger, boundary=start.id)
+    stretch = open_end(
+        transcript.messages,
+        session=transcript.session,
+        at=last.timestamp,
+        trigger=str(start.payload.get("trigger") or "auto"),
+        boundary=start.id,
+    )
+    over = last.kind is EventKind.COMPACTION
     told = str(last.payload.get("compact_summary") or "") if over else ""
     return replace(stretch, agent_summary=told) if stretch else None
 
 
-def _same_compaction(kept: Sequence[KeptSummary], stretch: Stretch, kind: str) -> KeptSummary | None:
-    """The summary that is there already of the compaction that took a stretch.
+def _same_compaction(kept: Sequence[KeptSummary], took: Material) -> KeptSummary | None:
+    """The summary that is there already of the same compaction.
 
     A hook tells of a compaction before and after it, a transcript when it is over: they meet because one that
     was summed up early stands for the first boundary behind it.
     """
+    stretch = took.stretch
     if exact := _exactly(kept, stretch.boundary):
         return exact
     alike = [
@@ -325,7 +320,7 @@ def _same_compaction(kept: Sequence[KeptSummary], stretch: Stretch, kind: str) -
         and stretch.first <= one.document["original_message_range"][0] <= stretch.last
     ]
     # A report may come late: the boundary was found meanwhile.
-    behind = [one for at, one in alike if at + LATE >= stretch.at] if kind == OPEN else []
+    behind = [one for at, one in alike if at + LATE >= stretch.at] if took.kind == OPEN else []
     early = [one for at, one in alike if one.kind == OPEN and at <= stretch.at + LATE]
     return next(iter([*behind[:1], *early[-1:]]), None)
 

@@ -31,7 +31,8 @@ _TAGGED = re.compile(r"(?s)<summary>(.*?)(?:</summary>|\Z)")
 _PREFACE = re.compile(r"(?s)\A.*?^Summary:[ \t]*$", re.MULTILINE)
 _BULLET = re.compile(r"^( *)(?:[-*•]|\d{1,2}[.)]|[a-z][.)]) +(?=\S)")
 _CODE = re.compile(r"(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$")
-_NOTHING = re.compile(
+# An entry that only says that there is none.
+SAYS_NOTHING = re.compile(
     r"(?i)^\W*(?:none\b|no (?:\w+ ){0,3}(?:errors?|tasks?|pending|problems?|issues?)\b|n/a\b)"
 )
 _LEFT = re.compile(
@@ -78,7 +79,14 @@ class AgentSummary:
 
     def sections(self) -> list[FileNote]:
         """The files of the part on files and code; what names no file is left out."""
-        return [found for block in blocks(self.parts.get("files", "")) if (found := _section(block))]
+        found = []
+        for block in blocks(self.parts.get("files", "")):
+            if path := _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS]):
+                said = plain(block)
+                text = said.partition(path[1])[2].lstrip("`): —-–") if path[1] in said else said
+                code = tuple(quoted[1].strip("\n") for quoted in _CODE.finditer(block))
+                found.append(FileNote(path[1], text, code))
+        return found
 
 
 def read(text: str) -> AgentSummary:
@@ -102,19 +110,18 @@ def feedback_and_fixes(summary: AgentSummary) -> tuple[list[str], list[tuple[str
     fixes: list[tuple[str, str]] = []
     for block in blocks(summary.parts.get("errors", "")):
         said = plain(block)
-        if not said or _NOTHING.match(said):
+        if not said or SAYS_NOTHING.match(said):
             below = blocks("\n".join(block.splitlines()[1:]))
             feedback += [plain(inner) for inner in below if _PERSON.search(inner)]
         elif _PERSON.search(said):
             feedback.append(said)
-        else:
-            fixes.append(_split(said))
-    return feedback, [(error, fix) for error, fix in fixes if fix]
-
-
-def is_nothing(text: str) -> bool:
-    """Whether an entry only says that there is none."""
-    return _NOTHING.match(text) is not None
+        # An error and its fix: at the word that says so, else at the name's end, else no fix.
+        elif (found := _FIX.search(said)) and found.start() > 8:
+            error, fix = said[: found.start()].strip(" -:;→"), said[found.start() :].strip(" -:;→")
+            fixes += [(error, fix)] if fix else []
+        elif len(fix := said.partition(": ")[2]) > 12:
+            fixes.append((said.partition(": ")[0], fix))
+    return feedback, fixes
 
 
 def called_open(closing: str) -> Iterator[str]:
@@ -160,21 +167,3 @@ def plain(text: str) -> str:
             ended = not told or told[-1] in ".;:!?,…"
             told += f"{'' if ended or not _BULLET.match(line) else ';'} {said}"
     return " ".join(told.split())
-
-
-def _split(said: str) -> tuple[str, str]:
-    """An error and its fix: at the word that says so, else at the name's end, else no fix."""
-    found = _FIX.search(said)
-    if found and found.start() > 8:
-        return said[: found.start()].strip(" -:;→"), said[found.start() :].strip(" -:;→")
-    name, colon, rest = said.partition(": ")
-    return (name, rest) if colon and len(rest) > 12 else (said, "")
-
-
-def _section(block: str) -> FileNote | None:
-    path = _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS])
-    if path is None:
-        return None
-    said = plain(block)
-    text = said.partition(path[1])[2].lstrip("`): —-–") if path[1] in said else said
-    return FileNote(path[1], text, tuple(found[1].strip("\n") for found in _CODE.finditer(block)))

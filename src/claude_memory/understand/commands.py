@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 TYPE_CHECKING = False  # the real one is an import, too
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|&&|\|\||[;|\n]|[^'\"&|;\n]+|
 _APART = frozenset(("&&", "||", ";", "|", "\n"))
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w+")
 _BEFORE = re.compile(
-    r"(?:(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)|sudo|time|env|command|npx|bunx|pnpx|uvx|nohup|timeout \S+"
+    r"\A(?:(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)|sudo|time|env|command|npx|bunx|pnpx|uvx|nohup|timeout \S+"
     r"|(?:uv|poetry|pipenv|hatch|pdm|rye) run|bundle exec|(?:pnpm|yarn) exec|mise (?:exec|x) (?:\S+ )?--"
     r"|(?:\S*/)?python[\d.]* -m|[({!])\s+)+"
 )
@@ -40,21 +41,19 @@ _NO_FILTER = frozenset(("./...", ".", "...", "./"))
 @lru_cache(maxsize=4096)
 def segments(command: str) -> tuple[str, ...]:
     """The single commands of a line, without here-documents, assignments and wrappers."""
-    command = command[:COMMAND_CHARACTERS]
-    here = _HEREDOC.search(command)
     parts = [""]
-    for piece in _PIECES.findall(command[: here.start()] if here else command):
+    for piece in _pieces(command):
         if piece in _APART:
             parts.append("")
         else:
             parts[-1] += piece
-    return tuple(bare for part in parts if (bare := _bare(part)))
+    plain = [re.sub(r"\s*(?:\d?>&\d|&?\d?>{1,2}\s*\S+)", "", part.strip()) for part in parts]
+    return tuple(bare for part in plain if (bare := _BEFORE.sub("", part, count=1)))
 
 
-def _bare(segment: str) -> str:
-    segment = re.sub(r"\s*(?:\d?>&\d|&?\d?>{1,2}\s*\S+)", "", segment.strip())
-    before = _BEFORE.match(segment)
-    return segment[before.end() :] if before else segment
+def _pieces(command: str) -> list[str]:
+    here = _HEREDOC.search(command[:COMMAND_CHARACTERS])
+    return _PIECES.findall(command[: here.start() if here else COMMAND_CHARACTERS])
 
 
 def checks_of(command: str) -> list[tuple[str, frozenset[str]]]:
@@ -91,25 +90,20 @@ _PART = re.compile(r"[a-z][a-z0-9:_-]*$")
 
 def families(command: str) -> list[str]:
     """The kinds of commands a line runs: `go test`, `gh pr diff`, `mise run lint`; none that only look."""
-    return list(dict.fromkeys(name for segment in segments(command) if (name := _family(segment))))
-
-
-def _family(segment: str) -> str:
-    check = _check(segment)
-    if check is not None:
-        return check[0]
-    words = segment.split()
-    program = words[0].rpartition("/")[2].removesuffix(".exe")
-    if program in _LOOKING or program in _INTERPRETERS or not re.match(r"[\w.+-]+$", program):
-        return ""
-    if program == "git" and words[1:2] == ["-C"]:
-        del words[1:3]
-    parts: list[str] = []
-    for word in words[1 : 3 if program in _WITH_PARTS else 2]:
-        if not _PART.match(word):
-            break
-        parts.append(word)
-    return " ".join((program, *parts))
+    found: dict[str, None] = {}
+    for segment in segments(command):
+        if check := _check(segment):
+            found[check[0]] = None
+            continue
+        words = segment.split()
+        program = words[0].rpartition("/")[2].removesuffix(".exe")
+        if program in _LOOKING or program in _INTERPRETERS or not re.match(r"[\w.+-]+$", program):
+            continue
+        if program == "git" and words[1:2] == ["-C"]:
+            del words[1:3]
+        parts = takewhile(_PART.match, words[1 : 3 if program in _WITH_PARTS else 2])
+        found[" ".join((program, *parts))] = None
+    return list(found)
 
 
 def failed_family(command: str, error: str) -> str:
@@ -136,26 +130,21 @@ _FILE_WORD = re.compile(r"^[\w@~./\\:-]*[\w-]\.\w{1,10}$|^[\w@~.-]+/[\w@~./-]+$"
 
 def files_read_by(command: str) -> list[str]:
     """Files that a shell's command printed: agents without a tool for reading use `sed -n` and `cat`."""
-    names = []
-    for segment in segments(command):
-        if _SHELL_READS.match(segment):
-            words = [word.strip("'\"") for word in segment.split()[1:]]
-            names += [word for word in words if _FILE_WORD.match(word) and not word[0].isdigit()]
-    return names
+    printed = (segment.split()[1:] for segment in segments(command) if _SHELL_READS.match(segment))
+    words = (word.strip("'\"") for given in printed for word in given)
+    return [word for word in words if _FILE_WORD.match(word) and not word[0].isdigit()]
 
 
 def files_written_by(command: str) -> list[str]:
     """Files that a command wrote from a here-document."""
-    if "<<" not in command:
-        return []
-    return [found[1] for found in _SHELL_WRITES.findall(command[:COMMAND_CHARACTERS])]
+    return (
+        [name for _, name in _SHELL_WRITES.findall(command[:COMMAND_CHARACTERS])] if "<<" in command else []
+    )
 
 
 def hides_exit_code(command: str) -> bool:
     """Whether a command ends well although a part of it failed: a pipe, or one command after another."""
-    here = _HEREDOC.search(command)
-    pieces = _PIECES.findall(command[: here.start()] if here else command[:COMMAND_CHARACTERS])
-    return not {"|", ";", "||", "\n"}.isdisjoint(pieces)
+    return not {"|", ";", "||", "\n"}.isdisjoint(_pieces(command))
 
 
 _DETAIL = re.compile(
