@@ -19,7 +19,9 @@ _GLOBAL = frozenset(("-h", "--help", "--home", "--project", "--debug"))
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code (0 done, 1 failed, 2 wrong usage, 130 interrupted)."""
     given = sys.argv[1:] if arguments is None else arguments
-    _open_closed_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # a shell closed it (`>&-`): no file of ours may get its number
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  open until the process ends
     try:
         if given in (["version"], ["--version"]):
             from claude_memory import __version__
@@ -44,13 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
         from claude_memory.surfaces.cli.app import ended
 
         return ended(fault)
-
-
-def _open_closed_streams() -> None:
-    """A shell may close a stream (`>&-`): then nobody reads it, and no file of ours may get its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  open until the process ends
 
 
 def serve_agent(pinned: str, folder: Path) -> int:

@@ -85,20 +85,19 @@ def add_commands(app: typer.Typer, part: str) -> None:
     groups: dict[str, typer.Typer] = {}
     for name in PARTS[part]:
         first, _, inner = name.partition(" ")
-        own = " ".join([ALIASES.get(first, first), *inner.split()]).replace("-", "_").replace(" ", "_")
+        own = "_".join([ALIASES.get(first, first), *inner.split()]).replace("-", "_")
         command = bound(getattr(module, f"{own}_", None) or getattr(module, own))
-        if first in GROUPS and first not in groups:
-            groups[first] = typer.Typer(
-                help=GROUPS[first], invoke_without_command=not inner, no_args_is_help=bool(inner)
-            )
-            app.add_typer(groups[first], name=first)
-        if inner:
-            groups[first].command(inner)(command)
-        elif first in GROUPS:
-            groups[first].callback()(command)
-        else:
+        if first not in GROUPS:
             other = f"Another name for `{ALIASES[name]}`." if name in ALIASES else None
             app.command(name, help=other)(command)
+            continue
+        if first not in groups:
+            has_own = not inner
+            groups[first] = typer.Typer(
+                help=GROUPS[first], invoke_without_command=has_own, no_args_is_help=not has_own
+            )
+            app.add_typer(groups[first], name=first)
+        (groups[first].command(inner) if inner else groups[first].callback())(command)
 
 
 def globals_(
@@ -160,6 +159,11 @@ def run(arguments: list[str]) -> int:
 
 def ended(fault: Exception) -> int:
     """The exit code for what ended a command, after saying why in one line."""
+    import logging
+    import traceback
+
+    from claude_memory.platform import logs
+
     try:
         sys.stdout.flush()
     except OSError:  # it can no longer be written; Python would complain when it flushes at exit
@@ -173,7 +177,14 @@ def ended(fault: Exception) -> int:
     elif isinstance(fault, OSError):
         output.failure(f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}")
     else:
-        output.failure(f"unexpected {type(fault).__name__}: {fault}{_logged(fault)}")
+        # Where it happened goes to the log; not the message, which may quote a memory.
+        frames = "".join(traceback.format_tb(fault.__traceback__))
+        logs.logger("cli").error("unexpected %s\n%s", type(fault).__name__, frames)
+        files = [
+            item for item in logging.getLogger(logs.ROOT).handlers if isinstance(item, logging.FileHandler)
+        ]
+        more = f"see {files[0].baseFilename}, or use --debug" if files else "--debug shows where"
+        output.failure(f"unexpected {type(fault).__name__}: {fault} ({more})")
     return 1
 
 
@@ -193,16 +204,3 @@ def hoisted(arguments: list[str]) -> tuple[list[str], list[str]]:
         else:
             (shared if argument == "--debug" else rest).append(argument)
     return shared, [*rest, *arguments[end:]]
-
-
-def _logged(fault: BaseException) -> str:
-    """Where it happened goes to the log; not the message, which may quote a memory."""
-    import logging
-    import traceback
-
-    from claude_memory.platform import logs
-
-    frames = "".join(traceback.format_tb(fault.__traceback__))
-    logs.logger("cli").error("unexpected %s\n%s", type(fault).__name__, frames)
-    kept = [item for item in logging.getLogger(logs.ROOT).handlers if isinstance(item, logging.FileHandler)]
-    return f" (see {kept[0].baseFilename}, or use --debug)" if kept else " (--debug shows where)"

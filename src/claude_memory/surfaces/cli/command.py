@@ -45,16 +45,14 @@ class Result:
     nothing: str = ""  # told when there is nothing to show
 
     def tell(self, *, json: bool) -> None:
-        """Print it, and end with its code if that is not 0."""
-        notes: Iterable[str] = ()
         if json:
             output.document(output.plain(self.document))
             is_empty = not self.document
         else:
             lines = [self.shown] if isinstance(self.shown, str) else list(self.shown)
             output.lines(lines)
-            is_empty, notes = not lines, self.notes
-        for note in filter(None, [*notes, self.nothing if is_empty else ""]):
+            is_empty = not lines
+        for note in filter(None, [*(() if json else self.notes), self.nothing if is_empty else ""]):
             output.note(note)
         if self.code:
             raise typer.Exit(self.code)
@@ -69,12 +67,10 @@ class WorkPlace:
 
     @property
     def home_folder(self) -> Path:
-        """The home, named or by default."""
         return self.home if self.home is not None else settings.home()
 
     @property
     def project_folder(self) -> Path:
-        """The folder the command is about, by default the current one."""
         if self.project is None:
             return current_folder()
         if not self.project.is_dir():
@@ -82,12 +78,11 @@ class WorkPlace:
         return self.project
 
     def opened(self, *, quiet: bool = False) -> Memory:
-        """The memory the command is about; use it in a `with`. Quiet where a screen is shown."""
         from claude_memory.memory import Memory
         from claude_memory.platform import logs
 
-        progress = None if quiet else output.note
-        memory = Memory.open(self.home_folder, self.project_folder, progress=progress)
+        told = None if quiet else output.note
+        memory = Memory.open(self.home_folder, self.project_folder, progress=told)
         logs.configure(memory.home, memory.settings)
         return memory
 
@@ -100,29 +95,30 @@ class WorkPlace:
 
 def bound(function: Callable[..., Result | None]) -> Callable[..., None]:
     """The function as a command of the program."""
-    parameters = inspect.signature(function).parameters
-    own = {name: function.__annotations__[name] for name in parameters if name not in ("memory", "place")}
-    defaults = {name: parameters[name].default for name in own} | {"context": inspect.Parameter.empty}
-    if function.__annotations__["return"] == "Result" and "json" not in own:
-        own["json"], defaults["json"] = "bool", Shared.JSON
-    hints = get_type_hints(type("Declared", (), {"__annotations__": own}), function.__globals__)
-    listed = []
-    for name, hint in {"context": typer.Context, **hints}.items():
+    hints = get_type_hints(function, localns={"Memory": object})  # imported only where types are checked
+    defaults = {name: item.default for name, item in inspect.signature(function).parameters.items()}
+    if hints.pop("return") is Result and "json" not in hints:
+        hints["json"], defaults["json"] = bool, Shared.JSON
+    listed = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    for name in [name for name in hints if name not in ("memory", "place")]:
         if isinstance(defaults[name], OptionInfo) and not defaults[name].param_decls:
             defaults[name].param_decls = (f"--{name.strip('_').replace('_', '-')}",)
+        if "Path" in function.__annotations__.get(name, ""):
+            defaults[name].parser = _path
         kind = inspect.Parameter.KEYWORD_ONLY
-        listed.append(inspect.Parameter(name, kind, default=defaults[name], annotation=hint))
+        listed.append(inspect.Parameter(name, kind, default=defaults[name], annotation=hints[name]))
 
     def run(context: typer.Context, **values: Any) -> None:
-        json = values["json"] if "json" in parameters else values.pop("json", False)
+        json = values["json"] if "json" in function.__annotations__ else values.pop("json", False)
         if context.invoked_subcommand is not None:
             if json:  # it would be lost in silence, and a program would not get its document
                 raise typer.BadParameter("it stands after the inner command", param_hint="'--json'")
             return
         place = context.find_root().obj
         call = partial(function, **{name: said(value) for name, value in values.items()})
-        call = partial(call, place=place) if "place" in parameters else call
-        if "memory" in parameters:
+        if "place" in hints:
+            call = partial(call, place=place)
+        if "memory" in hints:
             with place.opened() as memory:
                 answer = call(memory=memory)
         else:
@@ -148,7 +144,7 @@ def said(value: Any) -> Any:
 
 @contextmanager
 def reading(parameter: str = "") -> Iterator[None]:
-    """A value that cannot be read is wrong usage, told with the name of its option or argument."""
+    """A value that cannot be read is wrong usage; an option's own parser knows its name, others tell it."""
     try:
         yield
     except InvalidInput as fault:
@@ -170,7 +166,6 @@ def one_at_most(*options: tuple[str, object]) -> None:
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """The values that were given at all."""
     return {name: value for name, value in values.items() if value}
 
 
@@ -193,11 +188,8 @@ def whole_text(words: list[str]) -> str:
 
 
 def option(metavar: str | None, about: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value; its name is that of the parameter unless it is given.
-
-    A `parser` says by InvalidInput what it cannot read.
-    """
-    return typer.Option(default, *names, metavar=metavar, help=about, **_careful(more))
+    """An option with a value; its name is that of the parameter unless it is given."""
+    return typer.Option(default, *names, metavar=metavar, help=about, **more)
 
 
 def flag(about: str, *names: str, default: bool | None = False) -> Any:
@@ -205,22 +197,14 @@ def flag(about: str, *names: str, default: bool | None = False) -> Any:
     return typer.Option(default, *names, help=about)
 
 
-def argument(metavar: str, about: str, *, default: Any = ..., **more: Any) -> Any:
+def argument(metavar: str, about: str, *, default: Any = ...) -> Any:
     """A value that stands by itself; required unless it has a default."""
-    return typer.Argument(default, metavar=metavar, help=about, show_default=False, **_careful(more))
+    return typer.Argument(default, metavar=metavar, help=about, show_default=False)
 
 
-def _careful(more: dict[str, Any]) -> dict[str, Any]:
-    def parser(text: str) -> Any:
-        with reading():
-            return more["parser"](text)
-
-    return {**more, "parser": parser} if "parser" in more else more
-
-
-def path_named(text: str) -> Path:
-    """A path; a variable that is not set must not name the current folder."""
-    if not text:
+@reading()
+def _path(text: str) -> Path:
+    if not text:  # a variable that is not set must not name the current folder
         raise InvalidInput("it wants a path, not an empty text")
     return Path(text)
 
@@ -228,6 +212,7 @@ def path_named(text: str) -> Path:
 def time_option(about: str, *, end: bool = False, metavar: str = "WHEN") -> Any:
     """An option that names a moment; a day begins at midnight, or is included."""
 
+    @reading()
     def moment(text: str) -> datetime:
         return times.moment(text, now=datetime.now().astimezone(), end=end)
 

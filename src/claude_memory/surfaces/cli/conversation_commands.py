@@ -9,7 +9,6 @@ import json as json_text
 import os
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +28,6 @@ from claude_memory.surfaces.cli.command import (
     flag,
     one_of,
     option,
-    path_named,
     reading,
     said,
     time_option,
@@ -38,10 +36,10 @@ from claude_memory.surfaces.cli.output import bold, counted, day, dim, head, one
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.imports.importer import Imported, ImportPlan, Unread
+    from claude_memory.imports.importer import Imported, Unread
     from claude_memory.memory import Memory
     from claude_memory.search.conversations import Recalled, Resume
-    from claude_memory.store.model import Conversation, Message
+    from claude_memory.store.model import Conversation
     from claude_memory.summaries.shelf import KeptSummary
 
 NOTHING_YET = "no conversations yet: claude-memory import reads what agents keep of theirs"
@@ -61,7 +59,7 @@ def recall(
     agent: str | None = _AGENT,
     since: datetime | None = Shared.SINCE,
     until: datetime | None = Shared.UNTIL,
-    cwd: Path | None = option("DIR", "Only what was said in this folder or below it.", parser=path_named),
+    cwd: Path | None = option("DIR", "Only what was said in this folder or below it."),
     limit: int = option("N", "How many conversations at most.", default=20, min=1, max=500),
     all_: bool = flag("All projects alike; otherwise this one's stand a bit ahead."),
     print_: bool = flag("Print the command that resumes, instead of running it."),
@@ -79,7 +77,16 @@ def recall(
     on_screen = not json and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     with place.opened(quiet=on_screen) as memory:
         if not on_screen:
-            return _listed(memory, memory.recall(question, within=within, limit=limit, own_first=not all_))
+            recalled = memory.recall(question, within=within, limit=limit, own_first=not all_)
+            documents, lines = [], list[str]()
+            for item in recalled:
+                document, shown = _recalled(item, memory.conversations.resume(item.conversation))
+                documents.append(document)
+                lines += shown
+            total = memory.archive.totals()["conversations"]
+            notes = [f"{len(recalled):,} of {counted(total, 'conversation')}"] if recalled else []
+            nothing = "nothing found; try other words or fewer filters" if total else NOTHING_YET
+            return Result(documents, lines, notes, nothing=nothing)
         from claude_memory.surfaces.tui.screen import RecallScreen
 
         chosen = RecallScreen(memory, question, within, limit=limit, own_first=not all_).run()
@@ -89,26 +96,20 @@ def recall(
     return None
 
 
-def _listed(memory: Memory, recalled: Sequence[Recalled]) -> Result:
-    """Each conversation with its head line and its best passages."""
-    now, book, columns = datetime.now().astimezone(), memory.conversations, output.width()
+def _recalled(item: Recalled, resume: Resume | None) -> tuple[dict[str, Any], list[str]]:
+    """A conversation for programs, and with its head line and its best passages for a person."""
+    talk, columns = item.conversation, output.width()
     names = "session agent title project cwd branch first last messages parent".split()
-    documents, lines = [], []
-    for item in recalled:
-        talk, resume = item.conversation, book.resume(item.conversation)
-        document = {name: getattr(talk, name) for name in names}
-        document |= {"when": times.ago(talk.last, now=now), "score": item.score, "passages": item.quotes}
-        documents.append({**document, "resume": resume.line if resume else None})
-        lines.append(head(talk.session, f"{day(talk.last)}, {document['when']}", talk.name))
-        lines.append(dim(f"    {talk.agent}, {counted(talk.messages, 'message')}, {_where(talk)}"))
-        for quote in item.quotes:
-            facts, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
-            room = len(text) if columns is None else max(columns - len(facts), 20)
-            lines.append(f"{dim(facts)}{text if len(text) <= room else text[: room - 1] + '…'}")
-    total = memory.archive.totals()["conversations"]
-    notes = [f"{len(recalled):,} of {counted(total, 'conversation')}"] if recalled else []
-    nothing = "nothing found; try other words or fewer filters" if total else NOTHING_YET
-    return Result(documents, lines, notes, nothing=nothing)
+    document = {name: getattr(talk, name) for name in names}
+    when = times.ago(talk.last, now=datetime.now().astimezone())
+    document |= {"when": when, "score": item.score, "passages": item.quotes}
+    lines = [head(talk.session, f"{day(talk.last)}, {when}", talk.name)]
+    lines.append(dim(f"    {talk.agent}, {counted(talk.messages, 'message')}, {_where(talk)}"))
+    for quote in item.quotes:
+        facts, text = f"    {quote.ordinal or '·':>5} {quote.role:<9} ", one_line(quote.text)
+        room = len(text) if columns is None else max(columns - len(facts), 20)
+        lines.append(f"{dim(facts)}{text if len(text) <= room else text[: room - 1] + '…'}")
+    return {**document, "resume": resume.line if resume else None}, lines
 
 
 def _where(talk: Conversation) -> str:
@@ -136,7 +137,7 @@ def go_on(chosen: Conversation, resume: Resume | None, *, only_print: bool) -> N
 
 def import_(
     memory: Memory,
-    paths: list[Path] | None = argument("[PATH]...", _SOURCES, default=None, parser=path_named),
+    paths: list[Path] | None = argument("[PATH]...", _SOURCES, default=None),
     agent: str | None = _AGENT,
     since: datetime | None = time_option("Only what changed since: 2026-11-01, 2 weeks ago.", metavar="TIME"),
     from_: Literal["claude-mem"] | None = option("KIND", "Read another memory's database: claude-mem."),
@@ -147,7 +148,13 @@ def import_(
     if dry_run:
         if from_ is not None:
             raise InvalidInput("--dry-run is for agents' own histories, not for --from")
-        return _planned(memory.upkeep.import_plan(paths or (), agent=agent, since=since))
+        plan = memory.upkeep.import_plan(paths or (), agent=agent, since=since)
+        lines = []
+        for name in sorted({file["agent"] for file in plan.files}):
+            sizes = [file["bytes"] for file in plan.files if file["agent"] == name]
+            lines.append(f"{name}: {counted(len(sizes), 'file')}, {sum(sizes) / 1e6:.1f} MB")
+        shown = ["would read", *lines] if lines else "nothing new to read"
+        return Result(plan, shown, list(_unread(plan.unread)))
     if from_ is not None:
         done = memory.upkeep.import_memories(from_, paths or ())
     else:
@@ -164,7 +171,18 @@ def import_(
         with output.progress_bar("vectors") as show:
             vectors.all(show)
     progress = vectors.progress
-    _leave_to_the_background(memory.home, done.waiting, 0 if wait else progress.missing)
+    missing = 0 if wait else progress.missing
+    if done.waiting or missing:
+        from claude_memory.surfaces.hooks import background
+
+        background.start(memory.home)
+    if done.waiting:
+        output.note(f"{done.waiting:,} conversations are distilled in the background, or by the next import")
+    if missing:
+        output.note(
+            f"{missing:,} passages are found by words now, and by meaning as the background work reaches "
+            "them, newest first: `claude-memory doctor` tells how far it is, `reindex --stop` stops it"
+        )
     notes = list(_unread(done.unread))
     if not done.read_bytes and from_ is None and not memory.upkeep.has_histories(paths or (), agent):
         notes.append("no agent has left a history here that could be read; `import PATH` reads one elsewhere")
@@ -172,34 +190,6 @@ def import_(
     added = f"added {counted(done.sessions, 'session')}, {counted(done.messages, 'message')}, {memories}"
     passed = f"{counted(done.duplicates, 'duplicate')}, {counted(done.skipped, 'line')} skipped"
     return Result({**output.plain(done), "vectors": progress}, f"{added}; passed over {passed}", notes)
-
-
-def _planned(plan: ImportPlan) -> Result:
-    """What an import would read, counted by agent."""
-    files, sizes = Counter(file["agent"] for file in plan.files), Counter[str]()
-    for file in plan.files:
-        sizes[file["agent"]] += file["bytes"]
-    lines = [
-        f"{agent}: {counted(files[agent], 'file')}, {sizes[agent] / 1e6:.1f} MB" for agent in sorted(files)
-    ]
-    return Result(
-        plan, ["would read", *lines] if lines else "nothing new to read", list(_unread(plan.unread))
-    )
-
-
-def _leave_to_the_background(home: Path, waiting: int, missing: int) -> None:
-    """The rest is done by a process of low priority that ends when it is done."""
-    if waiting or missing:
-        from claude_memory.surfaces.hooks import background
-
-        background.start(home)
-    if waiting:
-        output.note(f"{waiting:,} conversations are distilled in the background, or by the next import")
-    if missing:
-        output.note(
-            f"{missing:,} passages are found by words now, and by meaning as the background work reaches "
-            "them, newest first: `claude-memory doctor` tells how far it is, `reindex --stop` stops it"
-        )
 
 
 def _unread(unread: Sequence[Unread]) -> Iterator[str]:
@@ -228,21 +218,19 @@ def conversation(
     if errors:
         failed = {message.call for message in messages if message.failed and message.role == "result"}
         messages = [message for message in messages if message.call in failed and message.call]
-    return Result({**output.plain(talk), "messages": messages}, _shown(talk, messages))
-
-
-def _shown(talk: Conversation, messages: Sequence[Message]) -> Iterator[str]:
-    yield bold(talk.title or talk.session)
-    yield dim(f"{talk.agent} {talk.session}  {_where(talk)}")
-    yield dim(f"{times.minute(talk.first)} to {times.minute(talk.last)}, {talk.messages} messages")
+    lines = [
+        bold(talk.title or talk.session),
+        dim(f"{talk.agent} {talk.session}  {_where(talk)}"),
+        dim(f"{times.minute(talk.first)} to {times.minute(talk.last)}, {talk.messages} messages"),
+    ]
     if talk.continues:
-        yield dim(f"goes on from {talk.continues}")
+        lines.append(dim(f"goes on from {talk.continues}"))
     for message in messages:
         name = f"{message.role} {message.tool}".rstrip() + (" failed" if message.failed else "")
         style = "bold red" if message.failed else _STYLES.get(message.role, "bold")
-        yield ""
-        yield f"{dim(f'{message.ordinal:>4}')}  {styled(style, name)}  {dim(times.minute(message.at))}"
-        yield from (f"      {line}" for line in message.text.splitlines())
+        facts = f"{dim(f'{message.ordinal:>4}')}  {styled(style, name)}  {dim(times.minute(message.at))}"
+        lines += ["", facts, *(f"      {line}" for line in message.text.splitlines())]
+    return Result({**output.plain(talk), "messages": messages}, lines)
 
 
 # --- what compactions left
@@ -313,7 +301,7 @@ def _provider(name: str | None) -> str | None:
 
 def summarize(
     memory: Memory,
-    path: Path = argument("PATH", "A transcript of any known agent.", parser=path_named),
+    path: Path = argument("PATH", "A transcript of any known agent."),
     agent: str | None = agent_option("Whose it is, where that cannot be told."),
     provider: str | None = option(
         "NAME", f"{', '.join(PROVIDERS)}; default the setting `summariser`.", callback=_provider

@@ -25,16 +25,14 @@ from claude_memory.surfaces.cli.command import (
     given,
     one_at_most,
     option,
-    path_named,
+    reading,
     whole_text,
 )
 from claude_memory.surfaces.cli.output import bold, counted, cyan, day, dim, head, one_line
 from claude_memory.text import times
 
 if TYPE_CHECKING:
-    from claude_memory.graph.knowledge import Knowledge
     from claude_memory.memory import Memory
-    from claude_memory.search.past_work import TimelineEntry
 
 _VERDICTS = {"reinforced": "repeats", "linked": "says something newer of the same than"}
 _TOPICS = option("TOPIC", "A topic; repeatable.")
@@ -61,11 +59,11 @@ def remember(
     more = given(title=title, topics=topic, files=file, session=session, supersedes=supersedes)
     new = NewMemory(whole_text(text), kind=kind, scope=scope, trust=own_trust(as_user=as_user), **more)
     stored = memory.remember(new, embed=False)  # the next search makes the vector
-    _note_proposal(stored)
+    result = _kept("remembered", stored)
     verdict = memory.verdicts.get(stored.id)
     if verdict is not None and verdict.other is not None:
         output.note(f"{_VERDICTS[verdict.action.value]} {verdict.other}: {verdict.words}")
-    return Result(stored, _line("remembered", stored))
+    return result
 
 
 def list_(
@@ -92,27 +90,24 @@ def list_(
 
 def show(memory: Memory, ids: list[str] = Shared.IDS) -> Result:
     """Show whole memories."""
-    memories = [(item, memory.stale(item)) for item in memory.show(ids)]
-    lines = [line for item, stale in memories for line in ("", *_memory_lines(item, stale))]
-    document = [{**output.plain(item), **({"stale": stale} if stale else {})} for item, stale in memories]
-    return Result(document, lines[1:])
-
-
-def _memory_lines(stored: StoredMemory, stale: str) -> Iterator[str]:
-    """One memory in full; `stale` is what the working tree no longer bears out."""
-    yield head(stored.id, stored.kind, stored.title, output.standing(stored.status, stored.superseded_by))
+    documents, lines = [], list[str]()
     names = "session task topics files trust pinned supersedes".split()
-    details = {
-        "created": stored.created_at,
-        "changed": stored.updated_at if stored.updated_at != stored.created_at else None,
-        **{name: getattr(stored, name) for name in names},
-        "scope": stored.scope if stored.scope != "project" else "",
-        "stale": stale,
-    }
-    yield from output.table(details, indent="  ")
-    yield ""
-    for line in stored.body.splitlines():
-        yield from output.paragraph(line, output.width(), "  ")
+    for item in memory.show(ids):
+        stale = memory.stale(item)  # what the working tree no longer bears out
+        documents.append({**output.plain(item), **given(stale=stale)})
+        details = {
+            "created": item.created_at,
+            "changed": item.updated_at if item.updated_at != item.created_at else None,
+            **{name: getattr(item, name) for name in names},
+            "scope": item.scope if item.scope != "project" else "",
+            "stale": stale,
+        }
+        standing = output.standing(item.status, item.superseded_by)
+        lines += ["", head(item.id, item.kind, item.title, standing)]
+        lines += [*output.table(details, indent="  "), ""]
+        for line in item.body.splitlines():
+            lines += output.paragraph(line, output.width(), "  ")
+    return Result(documents, lines[1:])
 
 
 def revise(
@@ -149,8 +144,7 @@ def revise(
         [changed], done = memory.accept([id_]) if accept else memory.find([id_]), "revised"
         if changes or body is not None:
             changed = memory.revise(id_, body=body, reason=reason or None, trust=trust, **changes)
-    _note_proposal(changed)
-    return Result(changed, _line("proposed" if "proposed_for" in changed.provenance else done, changed))
+    return _kept("proposed" if "proposed_for" in changed.provenance else done, changed)
 
 
 def forget(
@@ -162,34 +156,31 @@ def forget(
 ) -> Result:
     """Hide memories (undo with --undo), or erase them for good."""
     one_at_most(("--erase", erase), ("--undo", undo))
-    if erase:
-        return _erase(memory, ids, yes=yes)
     if undo:
         restored = memory.restore(ids)
         return Result(restored, [_line("restored", item) for item in restored])
-    gone = memory.forget(ids)
-    output.note(f"undo within {memory.settings.forget_undo_days} days: forget --undo {' '.join(ids)}")
-    return Result(gone, [_line("forgot", item) for item in gone])
-
-
-def _erase(memory: Memory, ids: list[str], *, yes: bool) -> Result:
+    if not erase:
+        gone = memory.forget(ids)
+        output.note(f"undo within {memory.settings.forget_undo_days} days: forget --undo {' '.join(ids)}")
+        return Result(gone, [_line("forgot", item) for item in gone])
     require_person("erasing for good")
     titles = ", ".join(f"“{item.title}”" for item in memory.find(ids))
     output.confirm(f"Erase {titles} for good?", yes=yes)
     erased = memory.erase(ids)
-    memories = counted(erased.memories, "memory", "memories")
-    events, passages = counted(erased.events, "event"), counted(erased.passages, "passage")
     left = ["it still stands where only you can take it out:", *(f"  {place}" for place in erased.left)]
-    return Result(
-        erased,
-        f"erased {memories}, {events}, {passages}, {counted(erased.cut, 'other text')}",
-        [*(left if erased.left else ()), erased.beyond],
+    counts = (
+        counted(erased.memories, "memory", "memories"),
+        counted(erased.events, "event"),
+        counted(erased.passages, "passage"),
+        counted(erased.cut, "other text"),
     )
+    return Result(erased, f"erased {', '.join(counts)}", [*(left if erased.left else ()), erased.beyond])
 
 
-def _note_proposal(stored: StoredMemory) -> None:
-    if other := stored.provenance.get("proposed_for"):
+def _kept(done: str, item: StoredMemory) -> Result:
+    if other := item.provenance.get("proposed_for"):
         output.note(f"{other} is a person's own word and stands; this is kept beside it, as a proposal")
+    return Result(item, _line(done, item))
 
 
 def _line(done: str, item: StoredMemory) -> str:
@@ -199,6 +190,7 @@ def _line(done: str, item: StoredMemory) -> str:
 # --- asking
 
 
+@reading()
 def _relevance(text: str) -> float:
     if not 0 <= float(text) <= 1:
         raise InvalidInput(f"{text} is not between 0 and 1")
@@ -238,9 +230,8 @@ def search(
         from claude_memory.surfaces.hooks import background
 
         background.go_on(memory)
-    nothing = "nothing found; try other words or fewer filters" + (
-        "" if all_projects else ", or --all-projects"
-    )
+    wider = "" if all_projects else ", or --all-projects"
+    nothing = f"nothing found; try other words or fewer filters{wider}"
     if not hits and not any(memory.stats(all_projects=all_projects).memories.values()):
         nothing = 'no memories here yet: claude-memory remember "…" keeps the first'
     return Result([output.hit(hit) for hit in hits], output.hit_lines(hits, output.width()), nothing=nothing)
@@ -258,17 +249,13 @@ def timeline(
     one_at_most(("--around", around), ("--query", query))
     memory.catch_up()
     wanted = given(around=around, query=query, session=session)
-    entries = memory.timeline(before=before, after=after, **wanted)
-    return Result(entries, map(_happened, entries), nothing="nothing has happened here yet")
-
-
-def _happened(entry: TimelineEntry) -> str:
-    mark = "▸" if entry.anchor else "·" if entry.is_event else " "
-    title = one_line(entry.title)[:160]
-    facts = dim(f"{mark} {times.minute(entry.timestamp)}  {entry.kind:<12}")
-    return (
-        f"{facts} {bold(title) if entry.anchor else title}{cyan('' if entry.is_event else f'  {entry.id}')}"
-    )
+    entries, lines = memory.timeline(before=before, after=after, **wanted), []
+    for item in entries:
+        title, id_ = one_line(item.title)[:160], "" if item.is_event else f"  {item.id}"
+        mark = "▸" if item.anchor else "·" if item.is_event else " "
+        facts = dim(f"{mark} {times.minute(item.timestamp)}  {item.kind:<12}")
+        lines.append(f"{facts} {bold(title) if item.anchor else title}{cyan(id_)}")
+    return Result(entries, lines, nothing="nothing has happened here yet")
 
 
 def why(
@@ -308,7 +295,13 @@ def blame(
     all_projects: bool = Shared.ALL_PROJECTS,
 ) -> Result:
     """Tell which exchanges shaped a file, or a line of it, and why."""
-    file, line = _file_and_line(named)
+    file, line, match = named, None, _LINE.fullmatch(named)
+    if match is not None and not Path(named).exists():
+        file = match["file"]
+        try:
+            line = Path(file).read_text("utf-8", "replace").splitlines()[int(match["line"]) - 1]
+        except (OSError, IndexError):
+            raise typer.BadParameter(f"{file} has no line {match['line']} here.") from None
     memory.catch_up()
     root, whole = Path(memory.project.path or "."), Path.cwd() / file
     below = (whole.relative_to(root) if whole.is_relative_to(root) else Path(file)).as_posix()
@@ -317,22 +310,10 @@ def blame(
         output.note("no edit of this very line is known; these edited the file")
     lines: list[str] = []
     for item in exchanges:
-        edits = counted(item.edits, "edit") + (", this line" if item.line else "")
-        lines += [head(item.id, day(item.timestamp), item.title, dim(f"  {edits}"))]
+        edits = dim(f"  {counted(item.edits, 'edit')}{', this line' if item.line else ''}")
+        lines += [head(item.id, day(item.timestamp), item.title, edits)]
         lines += _details(asked=item.why, ended=item.ended, commit=item.commits)
     return Result(exchanges, lines, nothing=f"no exchange is known to have edited {file}")
-
-
-def _file_and_line(named: str) -> tuple[str, str | None]:
-    """The file, and the text of the line that was asked about."""
-    match = _LINE.fullmatch(named)
-    if match is None or Path(named).exists():
-        return named, None
-    try:
-        lines = Path(match["file"]).read_text("utf-8", "replace").splitlines()
-        return match["file"], lines[int(match["line"]) - 1]
-    except (OSError, IndexError):
-        raise typer.BadParameter(f"{match['file']} has no line {match['line']} here.") from None
 
 
 def fix(
@@ -385,7 +366,7 @@ def graph(
     memory: Memory,
     start: str = argument("ID|PATH|TOPIC", "A memory, a file, a topic, a symbol, an error."),
     hops: int = option("N", "How far to go.", default=2, min=1, max=4),
-    write: Path | None = option("FILE", "Also write it: .svg, .mmd (Mermaid), .graphml.", parser=path_named),
+    write: Path | None = option("FILE", "Also write it: .svg, .mmd (Mermaid), .graphml."),
 ) -> Result:
     """Draw what is around a memory, a file or a topic."""
     if write is not None and write.suffix not in _FORMATS:
@@ -396,10 +377,8 @@ def graph(
         write.write_text(around.drawn(_FORMATS[write.suffix]), "utf-8", "replace")
         output.note(f"wrote {write}")
     nodes = [{"kind": node.kind, "name": node.name, "label": around.label(node)} for node in around.nodes]
-    edges = [
-        {**output.plain(edge), "source": edge.source.name, "target": edge.target.name}
-        for edge in around.edges
-    ]
+    ends = [{"source": edge.source.name, "target": edge.target.name} for edge in around.edges]
+    edges = [{**output.plain(edge), **end} for edge, end in zip(around.edges, ends, strict=True)]
     return Result({"nodes": nodes, "edges": edges}, around.drawn("text").split("\n"))
 
 
@@ -409,16 +388,11 @@ def knowledge(
     """Show decisions with their reasons, and rules with how often and since when they came up."""
     memory.catch_up(graph=True)
     known = memory.knowledge(topic or None)
-    nothing = "nothing is known about this yet" if topic else "nothing is known here yet"
-    return Result(known, _known_lines(known), nothing=nothing)
-
-
-def _known_lines(known: Knowledge) -> Iterator[str]:
-    decisions: list[str] = []
-    rules: list[str] = []
-    recurring: dict[str, list[str]] = {"check": [], "together": []}
+    names = "decisions", "patterns and conventions", "how it is checked", "changes together", "most mentioned"
+    decisions, rules, checks, together, mentioned = ([bold(name)] for name in names)
     for decision in known.decisions:
-        decisions += [head(f"  {decision.memory.id}", day(decision.memory.created_at), decision.memory.title)]
+        kept = decision.memory
+        decisions += [head(f"  {kept.id}", day(kept.created_at), kept.title)]
         decisions += _details(why=decision.reason, replaced=decision.replaced)
         decisions += _details(contradicted=decision.contradicted_by)
     for rule in known.rules:
@@ -426,13 +400,9 @@ def _known_lines(known: Knowledge) -> Iterator[str]:
         rules += [head(f"  {rule.memory.id}", facts, rule.memory.title)]
         rules += _details(contradicted=rule.contradicted_by)
     for item in known.recurring:
-        recurring[item.kind].append(f"  {item.text}{dim(f'  {len(item.sessions)} sessions')}")
-    blocks = {
-        "decisions": decisions,
-        "patterns and conventions": rules,
-        "how it is checked": recurring["check"],
-        "changes together": recurring["together"],
-        "most mentioned": [f"  {item.kind} {item.name}{dim(f'  {count}')}" for item, count in known.things],
-    }
-    for heading, block in blocks.items():
-        yield from [bold(heading), *block] if block else []
+        block = checks if item.kind == "check" else together
+        block.append(f"  {item.text}{dim(f'  {len(item.sessions)} sessions')}")
+    mentioned += [f"  {item.kind} {item.name}{dim(f'  {count}')}" for item, count in known.things]
+    blocks = (decisions, rules, checks, together, mentioned)
+    lines = [line for block in blocks if len(block) > 1 for line in block]
+    return Result(known, lines, nothing=f"nothing is known {'about this' if topic else 'here'} yet")

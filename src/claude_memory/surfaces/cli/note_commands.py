@@ -42,8 +42,7 @@ def inbox(
 ) -> Result:
     """List proposals, newest first."""
     proposed = memory.inbox(all_projects=all_projects)
-    rest = len(proposed) - limit
-    more = f"{rest} more: --limit {len(proposed)}" if rest > 0 else ""
+    more = f"{len(proposed) - limit} more: --limit {len(proposed)}" if len(proposed) > limit else ""
     how = "accept ID… · edit ID TEXT · reject ID…" if proposed else "nothing is proposed here"
     return Result(proposed[:limit], map(output.listed, proposed[:limit]), (more, how))
 
@@ -83,24 +82,25 @@ def strength(
     memories = memory.find(ids)
     if demote and any(item.trust is Trust.USER for item in memories):
         require_person("demoting what the user said")
-    life = memory.lifecycle
-    standing = life.review(memories, use) if use else life.standing(memories)
+    standing = memory.lifecycle.review(memories, use) if use else memory.lifecycle.standing(memories)
     lines = []
     for item in standing:
-        uses = f"{item.reviews} uses{', demoted' if item.demoted else ''}"
-        days = dim(f"stable for {item.stability_days:.1f} days, {uses}")
-        lines.append(f"{cyan(item.memory)}  {bold(f'{item.strength:.2f} {item.state:<11}')} {days}")
+        uses = f"stable for {item.stability_days:.1f} days, {item.reviews} uses"
+        held = bold(f"{item.strength:.2f} {item.state:<11}")
+        lines.append(f"{cyan(item.memory)}  {held} {dim(uses + (', demoted' if item.demoted else ''))}")
     return Result(standing, lines)
 
 
 # --- reminders
 
 
+@reading()
 def _time_ahead(text: str) -> str:
     times.upcoming(text, now=datetime.now(UTC))
     return text
 
 
+@reading()
 def _span(text: str) -> str:
     if times.span(text) is None:
         raise InvalidInput(f"cannot read the span {text!r}: try 2h, 90 minutes, 3 days")
@@ -153,8 +153,9 @@ def intend_snooze(
     until: list[str] = argument("TIME", "A span or a time: `2h`, `tomorrow 9:00`."),
 ) -> Result:
     """Put an intention off."""
+    moment = " ".join(until)
     with reading("TIME"):
-        moment = _time_ahead(" ".join(until))
+        times.upcoming(moment, now=datetime.now(UTC))
     return _answer("snoozed", memory.intentions.snooze(id_, moment))
 
 
@@ -247,18 +248,16 @@ def decide(
     return _written(path, {"decision": what, "why": reason})
 
 
-def buffer(memory: Memory) -> Result:
-    """Show, add to or clear the working buffer."""
-    return buffer_show(memory)
-
-
 def buffer_show(memory: Memory) -> Result:
     """Print the working buffer."""
-    content, path = memory.notes.buffer(), memory.notes.files.buffer
+    content = memory.notes.buffer()
     _report(content.problems)
     lines = [line for _, line in content.lines if not line.startswith("<!-- claude-memory:")]
-    shown = lines if content.text.strip() else []
-    return Result({"file": path, "text": content.text}, shown, nothing="the working buffer is empty")
+    document = {"file": memory.notes.files.buffer, "text": content.text}
+    return Result(document, lines if content.text.strip() else [], nothing="the working buffer is empty")
+
+
+buffer = buffer_show  # what the group does by itself
 
 
 def buffer_add(memory: Memory, text: list[str] = Shared.TEXT, as_user: bool = Shared.AS_USER) -> Result:
@@ -315,10 +314,8 @@ def notes_sync(memory: Memory) -> Result:
     memory.embed_pending()
     _report(done.problems)
     problems = [{"file": item.path, "line": item.line, "reason": item.reason} for item in done.problems]
-    shown = (
-        f"{done.files} files, {done.read} read anew: {done.added} pieces added, {done.changed} changed, "
-        f"{done.hidden} gone, {done.renamed} files renamed"
-    )
+    changes = f"{done.added} pieces added, {done.changed} changed, {done.hidden} gone"
+    shown = f"{done.files} files, {done.read} read anew: {changes}, {done.renamed} files renamed"
     return Result({**output.plain(done), "problems": problems}, shown)
 
 

@@ -28,7 +28,6 @@ FAILURE_CHARACTERS = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKED = re.compile("\x02((?:bold |)(?:bold|dim|cyan|green|red|yellow))\x1f([^\x03]*)\x03")
 _DRAWN_SECONDS = 0.1
-_BAR_CHARACTERS = 24
 HIT_FIELDS = "id kind title snippet relevance session project timestamp files status trust".split()
 
 
@@ -49,7 +48,6 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text on one line, without anything that could move the cursor."""
     return " ".join(clean(text).split())
 
 
@@ -59,19 +57,17 @@ def day(moment: datetime) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun, which is the plural with -s unless told otherwise."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def size(count: int) -> str:
-    """Bytes as a person says them."""
     from rich.filesize import decimal
 
     return decimal(count)
 
 
 def words(value: object) -> str:
-    """A value as a person reads it: a moment, several things, yes; empty where there is none."""
+    """A value as a person reads it; empty where there is none."""
     if isinstance(value, datetime):
         return times.minute(value)
     if isinstance(value, list | tuple):
@@ -95,9 +91,8 @@ def standing(status: Status, superseded_by: str | None) -> str:
 
 
 def listed(item: StoredMemory) -> str:
-    """The line of a memory in a list."""
-    facts = f"{day(item.created_at)}  {item.kind:<10}"
-    return head(item.id, facts, item.title, standing(item.status, item.superseded_by))
+    more = standing(item.status, item.superseded_by)
+    return head(item.id, f"{day(item.created_at)}  {item.kind:<10}", item.title, more)
 
 
 def hit_lines(hits: Sequence[Hit], columns: int | None) -> Iterator[str]:
@@ -134,14 +129,12 @@ def table(values: Mapping[str, object], style: str = "dim", indent: str = "") ->
 
 
 def document(value: Any) -> None:
-    """Print one JSON document, never wrapped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     # A lone surrogate comes out as \\udXXX, which is what JSON wants for it.
     raw((text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def raw(content: bytes) -> None:
-    """Print bytes as they are."""
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
@@ -169,7 +162,6 @@ def lines(content: Iterable[str]) -> None:
 
 
 def pieces(line: str) -> Iterator[tuple[str, str]]:
-    """The parts of a line, each with its style."""
     parts = iter(_MARKED.split(line))  # what is not marked, then a style, a text, what is not marked …
     yield clean(next(parts)), ""
     for style, text, rest in zip(parts, parts, parts, strict=True):
@@ -178,12 +170,10 @@ def pieces(line: str) -> Iterator[tuple[str, str]]:
 
 
 def note(message: str) -> None:
-    """Tell the person something beside the answer."""
     sys.stderr.write(f"{clean(message)}\n")
 
 
 def failure(message: str) -> None:
-    """One line that says why the request failed."""
     reason = one_line(message)
     if len(reason) > FAILURE_CHARACTERS:  # it quotes what was given: the reason stands before and after that
         reason = f"{reason[: FAILURE_CHARACTERS - 200]} … {reason[-200:]}"
@@ -225,7 +215,6 @@ def width() -> int | None:
 
 
 def hit(item: Hit) -> dict[str, Any]:
-    """One answer of a search, for programs."""
     values = {name: getattr(item, name) for name in HIT_FIELDS}
     more = {name: value for name in ("place", "stale") if (value := getattr(item, name))}
     return {**values, "relevance": round(item.relevance, 4), **more}
@@ -237,14 +226,12 @@ def plain(value: Any) -> Any:
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
-    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+    elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if isinstance(value, str):
-        return str(value)
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
@@ -267,8 +254,7 @@ def progress_bar(unit: str, size: float = 1.0) -> Iterator[Callable[..., None]]:
         drawn, share, rate = now, done / max(done + left, 1), done / max(now - begun, 0.001)
         amount = f"{done / size:,.0f} of {(done + left) / size:,.0f} {unit}  {rate / size:,.1f} {unit}/s"
         wait = f"{left / max(rate, 0.001):,.0f} s left"
-        bar = "#" * round(share * _BAR_CHARACTERS)
-        sys.stderr.write(f"\r[{bar:.<{_BAR_CHARACTERS}}] {share:4.0%}  {amount}  {wait}  {beside}\x1b[K")
+        sys.stderr.write(f"\r[{'#' * round(share * 24):.<24}] {share:4.0%}  {amount}  {wait}  {beside}\x1b[K")
         sys.stderr.flush()
 
     yield show

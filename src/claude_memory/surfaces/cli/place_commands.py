@@ -11,15 +11,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.platform.agents import inside_agent, require_person
 from claude_memory.surfaces.cli import output
-from claude_memory.surfaces.cli.command import Result, Shared, WorkPlace, argument, flag, option, path_named
+from claude_memory.surfaces.cli.command import Result, Shared, WorkPlace, argument, flag, option
 from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, size, styled
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _PAIR = flag(
 
 def backup_create(
     memory: Memory,
-    target: Path | None = argument("[PATH|DIR|-]", _TARGETS, default=None, parser=path_named),
+    target: Path | None = argument("[PATH|DIR|-]", _TARGETS, default=None),
     force: bool = flag("Replace a file that is there, in one step."),
     keep: int = option(None, "Keep so many backups in the folder; 0 for all.", default=0, min=0),
     json: bool = Shared.JSON,
@@ -63,11 +63,10 @@ def backup_create(
         memory.backups.stream(memory.store, output.binary())
         return None
     made, skipped = memory.backups.create(memory.store, target, force=force, keep=keep)
-    size_bytes = made.stat().st_size
-    waiting = [item for item in skipped if item.path == "spool/new"]
-    document = {"path": made, "size_bytes": size_bytes, "skipped": waiting}
+    written, waiting = made.stat().st_size, [item for item in skipped if item.path == "spool/new"]
+    document = {"path": made, "size_bytes": written, "skipped": waiting}
     notes = [f"left out: {item.path} ({item.reason})" for item in waiting]
-    return Result(document, f"wrote {made}  {dim(size(size_bytes))}", notes)
+    return Result(document, f"wrote {made}  {dim(size(written))}", notes)
 
 
 def backup_verify(
@@ -81,17 +80,14 @@ def backup_verify(
 
 def backup_restore(
     place: WorkPlace,
-    file: Path = argument("FILE", "One that `backup create` made; `-` is standard input.", parser=path_named),
+    file: Path = argument("FILE", "One that `backup create` made; `-` is standard input."),
     yes: bool = Shared.YES,
     settings: bool | None = _SETTINGS,
 ) -> Result:
     """Bring a backup back; a memory that is there already is kept beside it, and programs are left out."""
     backups = place.unconfigured().backups
-    yes = _agreed_to_replace(backups.home, yes=yes)
-    agreed = _asked_about_settings if settings is None and sys.stdin.isatty() else bool(settings)
-    return _report(
-        "restored", backups.restore(str(file), sys.stdin.buffer, replace=yes, with_settings=agreed)
-    )
+    restore = partial(backups.restore, str(file), sys.stdin.buffer)
+    return _restored("restored", restore, None if yes else backups.home, settings)
 
 
 def backup_push(
@@ -103,9 +99,8 @@ def backup_push(
     """Bring the backup at a place up to date: only what changed since the last one is sent."""
     memory.drain()
     pushed = memory.backups.push(memory.store, named, keep=keep, force=force)
-    sent = f"{size(pushed.sent_bytes)} sent of {size(pushed.size_bytes)}"
-    done = sent if pushed.changed else "nothing changed since"
-    return Result(pushed, f"{cyan(pushed.id)}  {done}")
+    done = f"{size(pushed.sent_bytes)} sent of {size(pushed.size_bytes)}"
+    return Result(pushed, f"{cyan(pushed.id)}  {done if pushed.changed else 'nothing changed since'}")
 
 
 def backup_pull(
@@ -121,23 +116,20 @@ def backup_pull(
         backups = memory.backups  # works on after the memory is closed, which it replaces
     if if_empty and (reason := backups.nothing_to_pull(named)):
         return Result({"ok": True, "pulled": False, "reason": reason}, nothing=reason)
-    yes = if_empty or _agreed_to_replace(backups.home, yes=yes)
-    agreed = _asked_about_settings if settings is None and sys.stdin.isatty() else bool(settings)
-    done = backups.restore(named, None, backup, replace=yes, with_settings=agreed)
-    return _report("pulled", done)
+    restore = partial(backups.restore, named, None, backup)
+    return _restored("pulled", restore, None if yes or if_empty else backups.home, settings)
 
 
 def backup_merge(
     memory: Memory,
-    file: Path = argument("FILE", "A backup made by `backup create`.", parser=path_named),
+    file: Path = argument("FILE", "A backup made by `backup create`."),
     pair: bool = _PAIR,
     yes: bool = Shared.YES,
     dry_run: bool = Shared.DRY_RUN,
 ) -> Result:
     """Take in what a backup holds beside what is here: memories and conversations, not settings or files."""
     memory.drain()
-    done = _homes(memory, pair=pair or yes).merge(file, dry_run=dry_run)
-    return Result(done, _exchanged(done))
+    return _exchanged(_homes(memory, pair=pair or yes).merge(file, dry_run=dry_run))
 
 
 def backup_list(place: WorkPlace, named: str | None = _PLACE) -> Result:
@@ -145,46 +137,45 @@ def backup_list(place: WorkPlace, named: str | None = _PLACE) -> Result:
     with place.unconfigured() if named is None else place.opened() as memory:
         backups = memory.backups
         listed = backups.list(named)
-    for item in listed:
-        if item.problem:
-            output.note(item.problem)
+    for problem in filter(None, [item.problem for item in listed]):
+        output.note(problem)
     lines = [f"{item.id}  {dim(size(item.size_bytes))}" for item in listed]
     return Result(listed, lines, nothing=f"no backups in {named or backups.home / 'backups'}")
 
 
-def _agreed_to_replace(home: Path, *, yes: bool) -> bool:
-    occupied = home.is_dir() and any(home.iterdir())
-    if occupied and not yes and sys.stdin.isatty():
-        return output.answered(f"Put this backup in the place of the memory in {home}?")
-    return yes
+def _restored(
+    done: str, restore: Callable[..., BackupReport], home: Path | None, settings: bool | None
+) -> Result:
+    """Restore; a person is asked whether what is in `home` may be replaced, and then about settings."""
 
+    def is_wanted(changes: Sequence[RestoreChange]) -> bool:
+        output.note("this backup brings other settings:")
+        for change in changes:
+            output.note(f"  {change.name}: {change.before} becomes {change.after}")
+        return output.answered("Take them over?")
 
-def _asked_about_settings(changes: Sequence[RestoreChange]) -> bool:
-    """Whether the person wants the settings of a backup, having seen them."""
-    output.note("this backup brings other settings:")
-    for change in changes:
-        output.note(f"  {change.name}: {change.before} becomes {change.after}")
-    return output.answered("Take them over?")
+    replace, can_ask = home is None, sys.stdin.isatty()
+    if home is not None and can_ask and home.is_dir() and any(home.iterdir()):
+        replace = output.answered(f"Put this backup in the place of the memory in {home}?")
+    agreed = is_wanted if settings is None and can_ask else bool(settings)
+    return _report(done, restore(replace=replace, with_settings=agreed))
 
 
 def _report(done: str, report: BackupReport) -> Result:
     if not report.ok:
         output.failure(f"{report.path} is damaged: {report.problems[0]}")
-    summary = f"{bold(done if report.ok else 'damaged')}  {report.files} files, {size(report.size_bytes)}"
-    lines = [summary, *(dim(f"  {remark}") for remark in _remarks(report))]
-    return Result({"ok": report.ok, **output.plain(report)}, lines, code=0 if report.ok else 1)
-
-
-def _remarks(report: BackupReport) -> Iterator[str]:
-    yield from (f"problem: {problem}" for problem in report.problems)
-    yield from (f"left out: {item.path} ({item.reason})" for item in report.skipped)
+    remarks = [f"problem: {problem}" for problem in report.problems]
+    remarks += [f"left out: {item.path} ({item.reason})" for item in report.skipped]
     for change in report.changes:
         was = f"{change.before} becomes " if change.before else ""
         kept = "" if change.taken or change.what == "program" else " (only with --settings)"
-        yield f"{change.what} {change.name}: {was}{change.after}{kept}"
-    yield from report.notes
+        remarks.append(f"{change.what} {change.name}: {was}{change.after}{kept}")
+    remarks += report.notes
     if report.previous is not None:
-        yield f"what was there before is kept in {report.previous}"
+        remarks.append(f"what was there before is kept in {report.previous}")
+    summary = f"{bold(done if report.ok else 'damaged')}  {report.files} files, {size(report.size_bytes)}"
+    lines = [summary, *(dim(f"  {remark}") for remark in remarks)]
+    return Result({"ok": report.ok, **output.plain(report)}, lines, code=0 if report.ok else 1)
 
 
 def sync(
@@ -203,8 +194,7 @@ def sync(
         if stdio:
             memory.homes.serve(sys.stdin.buffer, output.binary(), dry_run=dry_run)
             return None
-        done = _homes(memory, pair=pair or yes).sync(where or [], dry_run=dry_run)
-    return Result(done, _exchanged(done))
+        return _exchanged(_homes(memory, pair=pair or yes).sync(where or [], dry_run=dry_run))
 
 
 def _homes(memory: Memory, *, pair: bool) -> Homes:
@@ -230,15 +220,17 @@ def _homes(memory: Memory, *, pair: bool) -> Homes:
     return replace(memory.homes, agree=agree, progress=progress)
 
 
-def _exchanged(done: Exchanged) -> Iterator[str]:
-    would = "would be " if done.dry_run else ""
+def _exchanged(done: Exchanged) -> Result:
+    lines = []
     for met in done.met:
         state = "paired" if met.paired else "not paired: as imported"
-        yield f"{bold(met.name)}  {state}  received: {_counts(met.received)}"
+        lines.append(f"{bold(met.name)}  {state}  received: {_counts(met.received)}")
         if met.sent is not None:
-            yield f"  sent: {_counts(met.sent)}"
+            lines.append(f"  sent: {_counts(met.sent)}")
     if done.written or not done.met:
-        yield f"{counted(done.written, 'change')} {would}left at {done.place}"
+        would = "would be " if done.dry_run else ""
+        lines.append(f"{counted(done.written, 'change')} {would}left at {done.place}")
+    return Result(done, lines)
 
 
 def _counts(taken: Taken) -> str:
@@ -328,38 +320,44 @@ def _member(member: Member) -> str:
 
 def demo(json: bool = Shared.JSON) -> Result:
     """Show the whole path, from sample events to an answer."""
-    from claude_memory import sample
+    from claude_memory import hook, sample
+    from claude_memory.memory import Memory
 
     seconds: dict[str, float] = {}
+    begun = time.perf_counter()
 
-    @contextmanager
-    def step(name: str) -> Iterator[list[str]]:
-        begun, words = time.perf_counter(), list[str]()
-        yield words
+    def tell(name: str, words: str) -> None:
+        nonlocal begun
         seconds[name] = round(time.perf_counter() - begun, 3)
         if not json:
-            output.lines([_step_line(name, seconds[name], " ".join(words))])
+            output.lines([_step_line(name, seconds[name], words)])
+        begun = time.perf_counter()
 
     # Flags win over the environment: the demo must never touch real memories.
+    flags = {"store": "", "embedder": "bundled"}
+    own = {key: value for key, value in os.environ.items() if not key.startswith("CLAUDE_MEMORY_")}
     with tempfile.TemporaryDirectory(prefix="claude-memory-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(os.path.realpath(name))
-        (folder / "billing").mkdir()
-        with _opened(folder) as memory, step("import") as words:
-            sessions = sample.write_history(folder / "billing", folder)
+        home, project = folder / "home", folder / "billing"
+        project.mkdir()
+        with Memory.open(home, project, flags=flags) as memory:
+            sessions = sample.write_history(project, folder)
             done = memory.import_history([folder / ".claude"], user_home=folder)
             brought = f"{counted(done.messages, 'message')}, {counted(done.memories, 'memory', 'memories')}"
-            words.append(f"{sessions} older sessions of the agent: {brought}")
-        with step("capture") as words:
-            events = sample.events(folder / "billing")
-            milliseconds = round(statistics.median(_captured(*event, folder) for event in events) * 1000, 1)
-            words.append(f"{len(events)} events of two coding sessions")
-            words.append(f"through the hook program, {milliseconds} ms each")
-        with _opened(folder) as memory:
-            with step("store") as words:
-                new = memory.drain()
-                words.append(f"{new.events} events, {new.memories} memories, {new.rejected} rejected")
-            with step("embed") as words:
-                words.append(f"{memory.embed_pending()} vectors; the model is unpacked on first use")
+            tell("import", f"{sessions} older sessions of the agent: {brought}")
+            events, taken = sample.events(project), []
+            program = Path(hook.__file__).with_name("claude_memory_hook.py")
+            for event, raw in events:  # each in a process of its own
+                command = [sys.executable, "-I", "-S", str(program), event]
+                started = time.perf_counter()
+                subprocess.run(command, input=raw, env={**own, "CLAUDE_MEMORY_HOME": str(home)}, check=True)
+                taken.append(time.perf_counter() - started)
+            milliseconds = round(statistics.median(taken) * 1000, 1)
+            through = f"through the hook program, {milliseconds} ms each"
+            tell("capture", f"{len(events)} events of two coding sessions {through}")
+            new = memory.drain()
+            tell("store", f"{new.events} events, {new.memories} memories, {new.rejected} rejected")
+            tell("embed", f"{memory.embed_pending()} vectors; the model is unpacked on first use")
             answers = [_ask(memory, *question) for question in sample.QUESTIONS]
             mode = memory.search_mode
     right = all(answer["right"] and not answer["shared_words"] for answer in answers)
@@ -368,32 +366,13 @@ def demo(json: bool = Shared.JSON) -> Result:
     lines: list[str] = []
     for answer in answers:
         shared = ", ".join(answer["shared_words"]) or "none"
-        lines += ["", _step_line("ask", answer["seconds"], bold(f"“{answer['question']}”"))]
-        lines += output.hit_lines(answer["hits"][:1], output.width() or 100)
+        best = output.hit_lines(answer["hits"][:1], output.width() or 100)
+        lines += ["", _step_line("ask", answer["seconds"], bold(f"“{answer['question']}”")), *best]
         lines += [dim(f"    words it shares with the question: {shared}")]
     lines += ["", dim(f"searched by {mode}; the home of this demo is gone again")]
     shown = [{**answer, "hits": [output.hit(hit) for hit in answer["hits"]]} for answer in answers]
     document = {"ok": right, "hook_ms": milliseconds, "steps": seconds, "answers": shown}
     return Result(document, lines, code=0 if right else 1)
-
-
-def _opened(folder: Path) -> Memory:
-    from claude_memory.memory import Memory
-
-    return Memory.open(folder / "home", folder / "billing", flags={"store": "", "embedder": "bundled"})
-
-
-def _captured(event: str, raw: bytes, folder: Path) -> float:
-    """How many seconds the hook program took for an event, in a process of its own."""
-    from claude_memory import hook
-
-    program = Path(hook.__file__).with_name("claude_memory_hook.py")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("CLAUDE_MEMORY_")}
-    environment["CLAUDE_MEMORY_HOME"] = str(folder / "home")
-    begun = time.perf_counter()
-    command = [sys.executable, "-I", "-S", str(program), event]
-    subprocess.run(command, input=raw, env=environment, check=True)
-    return time.perf_counter() - begun
 
 
 def _ask(memory: Memory, question: str, answer: str) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from claude_memory.surfaces.cli.command import (
     one_at_most,
     one_of,
     option,
-    path_named,
     time_option,
 )
 from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, one_line, styled
@@ -43,7 +42,7 @@ _LAYOUTS = "`private`: all inside .claude-memories; `repo`: at the top, to be co
 _UNASKED = "this changes what belongs to a project: repeat it with --yes"
 _LEVEL_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _PROJECT = argument("PROJECT", "Its id, its folder, or a name that only one has.")
-_FOLDER = argument("[DIR]", "Default: the folder here.", default=None, parser=path_named)
+_FOLDER = argument("[DIR]", "Default: the folder here.", default=None)
 _KEY = argument("KEY", "A setting; `config list` shows all.")
 
 
@@ -219,20 +218,17 @@ def context_(
     wanted = {"prompt": prompt, "file": file, "command": command, "subagent": subagent}
     one_at_most(("--start", start), *((f"--{name}", text) for name, text in wanted.items()))
     moment = "start" if start else next((name for name, text in wanted.items() if text is not None), "")
-    if moment:
-        return _preview(memory, moment, wanted.get(moment) or "")
-    tasks = memory.tasks
-    text = tasks.get_context(max_tokens=max_tokens)
-    document = {"session": tasks.session_manager.current_id(), "storage": tasks.storage.folder, "text": text}
-    nothing = "no tasks yet, so a sub-agent would be told nothing"
-    return Result(document, text.split("\n") if text else [], nothing=nothing)
-
-
-def _preview(memory: Memory, moment: str, text: str) -> Result:
+    if not moment:
+        tasks = memory.tasks
+        text = tasks.get_context(max_tokens=max_tokens)
+        session, storage = tasks.session_manager.current_id(), tasks.storage.folder
+        nothing = "no tasks yet, so a sub-agent would be told nothing"
+        document = {"session": session, "storage": storage, "text": text}
+        return Result(document, text.split("\n") if text else [], nothing=nothing)
     from claude_memory.surfaces.hooks.start import preview
 
     memory.catch_up()
-    offer = preview(memory, moment, text, now=datetime.now(UTC))
+    offer = preview(memory, moment, wanted.get(moment) or "", now=datetime.now(UTC))
     is_off = moment in memory.settings.context_off
     given = [
         {"text": line.text, "id": line.memory or line.source, "reason": line.reason} for line in offer.lines

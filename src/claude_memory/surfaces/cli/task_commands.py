@@ -26,7 +26,6 @@ from claude_memory.surfaces.cli.command import (
     flag,
     one_at_most,
     option,
-    path_named,
 )
 from claude_memory.surfaces.cli.output import bold, counted, dim, red, styled
 from claude_memory.text import times
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 DOCUMENT_BYTES = 16 * 1024 * 1024
 _TASK = argument("TASK", "The task's name.")
-_FILE = option("FILE", "Take the text from a file; `-` is stdin.", parser=path_named)
+_FILE = option("FILE", "Take the text from a file; `-` is stdin.")
 _SESSION = option("ID", "The session, instead of the task's own.")
 _BY = option("NAME", "By whom, e.g. `agent` or `subagent:ID`.")
 _CONTENT = option("TEXT", "The text; `-` reads it from stdin.")
@@ -160,7 +159,7 @@ def export(
     memory: Memory,
     task: str = _TASK,
     format: Literal["json", "md", "html"] = option("F", "json, md or html.", default="json"),  # noqa: A002
-    output_: Path | None = option("FILE", "Write to a file.", "--output", "-o", parser=path_named),
+    output_: Path | None = option("FILE", "Write to a file.", "--output", "-o"),
     session: str | None = _SESSION,
 ) -> None:
     """Print everything a task holds as one document."""
