@@ -223,8 +223,8 @@ def context_(
         text = tasks.get_context(max_tokens=max_tokens)
         session, storage = tasks.session_manager.current_id(), tasks.storage.folder
         nothing = "no tasks yet, so a sub-agent would be told nothing"
-        document = {"session": session, "storage": storage, "text": text}
-        return Result(document, text.split("\n") if text else [], nothing=nothing)
+        about = {"session": session, "storage": storage, "text": text}
+        return Result(about, text.split("\n") if text else [], nothing=nothing)
     from claude_memory.surfaces.hooks.start import preview
 
     memory.catch_up()
@@ -369,19 +369,19 @@ def config_set(
     """Change one setting in the home's config.toml; comments in it stay."""
     require_person("changing a setting")  # it names what is sent where, and whose notes are believed
     path = config_file.assign(place.home_folder, key, value)
-    now = output.plain(_resolved(place)[key])
-    line = f"{key} = {_shown(now['value'])}{dim(f'  in {path}')}"
-    notes = [] if now["origin"] == "config.toml" else [f"the {now['origin']} still overrides it"]
-    return Result({"key": key, **now, "path": path}, line, notes)
+    now = _resolved(place)[key]
+    notes = [] if now.origin == "config.toml" else [f"the {now.origin} still overrides it"]
+    line = f"{key} = {_shown(now.value)}{dim(f'  in {path}')}"
+    return Result({"key": key, **output.plain(now), "path": path}, line, notes)
 
 
 def config_unset(place: WorkPlace, key: str = _KEY) -> Result:
     """Take one setting out of config.toml, so that its default holds again."""
     require_person("changing a setting")
     removed = config_file.remove(place.home_folder, key)
-    now = output.plain(_resolved(place)[key])
-    line = f"{key} = {_shown(now['value'])}" + dim(f"  [{now['origin']}]")
-    return Result({"key": key, "removed": removed, **now}, line)
+    now = _resolved(place)[key]
+    line = f"{key} = {_shown(now.value)}{dim(f'  [{now.origin}]')}"
+    return Result({"key": key, "removed": removed, **output.plain(now)}, line)
 
 
 def _resolved(place: WorkPlace) -> dict[str, config_file.Resolved]:

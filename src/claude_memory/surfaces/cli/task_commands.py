@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.tasks.api import MemoryAPI
     from claude_memory.tasks.model import Problem, Session, TaskStatus, TaskSummary
+    from claude_memory.tasks.sessions import SessionManager
 
 DOCUMENT_BYTES = 16 * 1024 * 1024
 _TASK = argument("TASK", "The task's name.")
@@ -228,8 +229,7 @@ def session_start(
     manager = _signed(memory, by).session_manager
     made = manager.start_session(name, session_id=id_ or None)
     manager.switch_to_session(made.session_id)
-    _warn_of_environment(manager.environment_session(), made.session_id)
-    return _session(made, made.session_id)
+    return _chosen(manager, made)
 
 
 def session_info(
@@ -243,13 +243,11 @@ def session_info(
 def session_list(memory: Memory) -> Result:
     """List the project's sessions, newest first."""
     manager = memory.tasks.session_manager
-    listed, current = manager.list_sessions(), manager.current_id()
-    lines = []
+    listed, current, lines = manager.list_sessions(), manager.current_id(), []
     for item in listed:
-        mark = "*" if item.session_id == current else " "
+        own = bold(f"{'*' if item.session_id == current else ' '} {item.session_id}")
         name = f"  {item.name}" if item.name else ""
-        detail = dim(f"  {_time(item.created_at)}  {len(item.tasks)} tasks")
-        lines.append(f"{bold(f'{mark} {item.session_id}')}{name}{detail}")
+        lines.append(f"{own}{name}{dim(f'  {_time(item.created_at)}  {len(item.tasks)} tasks')}")
     document = [_session_document(item, current) for item in listed]
     return Result(document, lines, nothing="no sessions yet; `claude-memory session start` begins one")
 
@@ -261,9 +259,7 @@ def session_switch(
 ) -> Result:
     """Make a session the default for this project."""
     manager = memory.tasks.session_manager
-    chosen = manager.switch_to_session(id_, create=create)
-    _warn_of_environment(manager.environment_session(), chosen.session_id)
-    return _session(chosen, chosen.session_id)
+    return _chosen(manager, manager.switch_to_session(id_, create=create))
 
 
 def session_restore(
@@ -274,9 +270,11 @@ def session_restore(
     return _session(manager.restore_session(id_), manager.current_id())
 
 
-def _warn_of_environment(tied: str | None, chosen: str) -> None:
-    if tied and not chosen.startswith(tied):
-        output.note(f"this shell is tied to session {tied}, which stays current here; others see {chosen}")
+def _chosen(manager: SessionManager, chosen: Session) -> Result:
+    tied, id_ = manager.environment_session(), chosen.session_id
+    if tied and not id_.startswith(tied):
+        output.note(f"this shell is tied to session {tied}, which stays current here; others see {id_}")
+    return _session(chosen, id_)
 
 
 def _signed(memory: Memory, by: str | None) -> MemoryAPI:
@@ -373,19 +371,15 @@ def _given(content: str | None, file: Path | None, *, stdin: bool = True) -> str
         return content
     if file is not None and not is_named:
         return _bounded(file.read_bytes())
-    if not is_named and not (stdin and _is_piped()):
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode if stdin else 0
+    except (OSError, ValueError):
+        mode = 0
+    # Only then is input surely meant: an agent's shell may leave a silent socket open there.
+    if not is_named and not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
         return None
     text = _bounded(sys.stdin.buffer.read(DOCUMENT_BYTES + 1))
     return text if text.strip() else None
-
-
-def _is_piped() -> bool:
-    """Whether input is surely meant: an agent's shell may leave a silent socket open there."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def _edited(text: str) -> str:
@@ -405,9 +399,8 @@ def _edited(text: str) -> str:
         except subprocess.SubprocessError as fault:
             raise InvalidInput(f"the editor {editor!r} failed, nothing was saved: {fault}") from None
         except (OSError, ValueError) as fault:
-            raise InvalidInput(
-                f"cannot start the editor {editor!r}: {fault}; set EDITOR to another"
-            ) from None
+            wrong = f"cannot start the editor {editor!r}: {fault}"
+            raise InvalidInput(f"{wrong}; set EDITOR to another") from None
         return _bounded(path.read_bytes())
 
 
