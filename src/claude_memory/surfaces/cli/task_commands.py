@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.tasks.api import MemoryAPI
     from claude_memory.tasks.model import Problem, Session, TaskStatus, TaskSummary
-    from claude_memory.tasks.sessions import SessionManager
+    from claude_memory.tasks.session_files import SessionManager
 
 DOCUMENT_BYTES = 16 * 1024 * 1024
 _TASK = argument("TASK", "The task's name.")
