@@ -19,7 +19,6 @@ from claude_memory import doctor
 from claude_memory.backup import mirror
 from claude_memory.capture.drain import Spool
 from claude_memory.doctor import Check, surroundings
-from claude_memory.doctor import contents as doctor_contents
 from claude_memory.model import Kind, ProjectIdentity, StoredMemory, memory_id
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
@@ -307,7 +306,7 @@ def test_a_mirror_with_broken_lines_or_far_behind_warns(
 ) -> None:
     remember(store, 30)
     assert found(home, "mirror").level == "ok"
-    monkeypatch.setattr(doctor_contents, "_MANY_PENDING", 10)
+    monkeypatch.setattr(doctor, "_MANY_PENDING", 10)
     assert found(home, "mirror").level == "warn"
     mirror.flush(home, store)
     assert found(home, "mirror").level == "ok"
@@ -328,7 +327,7 @@ def test_words_only_is_told_with_its_reason(home: Path, monkeypatch: pytest.Monk
     (home / "config.toml").write_text('embedder = "nonsense"\n')
     assert found(home, "search").level == "fail"
     (home / "config.toml").unlink()
-    monkeypatch.setattr(doctor_contents, "find_spec", lambda name: None if name == "onnxruntime" else True)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "onnxruntime" else True)
     assert "onnxruntime not installed" in found(home, "search").message
 
 
@@ -339,7 +338,7 @@ def test_missing_vectors_and_those_of_another_model_are_told(
     assert found(home, "vectors").message.startswith(
         "0 of 4 passages have a vector; the rest is found by words"
     )
-    monkeypatch.setattr(doctor_contents, "_FEW", 1)
+    monkeypatch.setattr(doctor, "_FEW", 1)
     assert found(home, "vectors").level == "warn"
     waiting = store.memories.unembedded("another", 10)
     store.memories.add_vectors("another", [(passage.id, bytes(384)) for passage in waiting])

@@ -45,12 +45,10 @@ _MOST_FILES = 5000
 
 
 def sqlite_version() -> str:
-    """Of the SQLite that the store runs on."""
     return library()[0]
 
 
 def versions() -> Iterator[Check]:
-    """This package, Python and SQLite."""
     from claude_memory.hook.claude_memory_hook import FORMAT_VERSION
 
     sqlite, safe = library()
@@ -128,18 +126,16 @@ def _is_open(path: Path) -> bool:
 
 def locking(root: Path) -> Iterator[Check]:
     """Whether the file system of the home can lock: without it SQLite cannot write, and others are slower."""
-    text, reason = "the file system can lock", locks.why_not(root)
-    if reason is not None:
-        text = (
-            f"the file system of {root} cannot lock ({reason}): files that name their owner stand in, "
-            "and the database may refuse every write"
-        )
+    reason = locks.why_not(root)
+    if reason is None:
+        yield Check("locks", "ok", "the file system can lock")
+        return
+    text = f"the file system of {root} cannot lock ({reason}): files that name their owner stand in"
     hint = "keep the home on a local disk: set CLAUDE_MEMORY_HOME"
-    yield Check("locks", "ok" if reason is None else "fail", text, hint)
+    yield Check("locks", "fail", f"{text}, and the database may refuse every write", hint)
 
 
 def disk(root: Path) -> Iterator[Check]:
-    """Room left where the home is, or will be."""
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free // _MB
     level = "fail" if free < _FREE_FAIL_MB else "warn" if free < _FREE_WARN_MB else "ok"
@@ -169,7 +165,6 @@ def backups(root: Path, settings: Settings) -> Iterator[Check]:
 
 
 def logs(root: Path, settings: Settings) -> Iterator[Check]:
-    """What the logs take."""
     folder = root / "logs"
     size = sum(path.lstat().st_size for path in folder.rglob("*")) if folder.is_dir() else 0
     level = "warn" if size > 10 * max(settings.log_max_mb, 1) * _MB else "ok"
@@ -221,21 +216,21 @@ def agents(project_root: Path, home: Path) -> Iterator[Check]:
         text = f"{titles} keeps memories in {other}, this command in {home}"
         hint = f"choose one: `claude-memory --home {home} install`, or CLAUDE_MEMORY_HOME={other}"
         yield Check("two homes", "warn", text, hint)
+    renew = "`claude-memory install` renews it"
     for place in places:
         program = Path(place.program)
-        folders = [Path(site, "claude_memory") for site in place.site.split(os.pathsep)]
-        gone = {
-            "interpreter": "" if Path(place.interpreter).exists() else place.interpreter,
-            "hook program": "" if program.exists() else place.program,
-            "package": "" if any(folder.is_dir() for folder in folders) else place.site,
-        }
-        for name, path in gone.items():
-            if path:
-                text = f"{place.title} needs {path}, which is gone"
-                yield Check(name, "fail", text, "`claude-memory install` renews it")
+        packages = [Path(site, "claude_memory") for site in place.site.split(os.pathsep)]
+        needed = (
+            ("interpreter", place.interpreter, Path(place.interpreter).exists()),
+            ("hook program", place.program, program.exists()),
+            ("package", place.site, any(package.is_dir() for package in packages)),
+        )
+        for name, path, is_there in needed:
+            if path and not is_there:
+                yield Check(name, "fail", f"{place.title} needs {path}, which is gone", renew)
         if program.is_file() and program.read_bytes() != hook_program().read_bytes():
             text = f"{place.title} runs the hook program of another release"
-            yield Check("hook program", "warn", text, "`claude-memory install` renews it")
+            yield Check("hook program", "warn", text, renew)
 
 
 def registrations(project_root: Path) -> list[Registration]:
@@ -265,7 +260,6 @@ def _command(path: Path, program: str) -> tuple[str, str, str, str]:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Every word of a settings file, in its order."""
     if isinstance(value, str):
         try:
             yield from shlex.split(value)
@@ -299,8 +293,7 @@ def histories(home: Path, settings: Settings, *, user_home: Path | None = None) 
     if ending:
         soon = f"deleted by Claude Code within {WARNED_DAYS} days (it keeps them for {days})"
         text += f"; of the others {len(ending)} are {soon}"
-    hint = "`claude-memory import` keeps them"
-    yield Check("conversations", "warn" if ending else "ok", text, hint)
+    yield Check("conversations", "warn" if ending else "ok", text, "`claude-memory import` keeps them")
 
 
 def cleanup_days() -> int:

@@ -30,7 +30,7 @@ from claude_memory.install.plugin import (
 from claude_memory.platform.agents import BY_NAME, canonical
 
 SERVER_NAME = "claude-memory"
-_TOML_START, _TOML_END = b"# >>> claude-memory", b"# <<< claude-memory"
+_TOML_START, _TOML_END = "# >>> claude-memory", "# <<< claude-memory"
 _VERSIONED = b'{\n  "version": 1\n}\n'
 _BOM = "\ufeff"
 _BETWEEN = re.compile(r"[\s,:]*")
@@ -104,8 +104,14 @@ class Edit:
         """The file with our entries; a whole file of that name that is not ours stays as it is."""
         if isinstance(self.entries, bytes):
             return raw or self.entries
-        if self.path.suffix == ".toml":
-            return _with_table(raw or b"", self.entries)
+        if self.path.suffix == ".toml":  # a table between two marks at its end
+            before, [(key, server)] = raw or b"", self.entries.items()
+            head = f"[{key}.{SERVER_NAME}]"
+            if head.encode() in before:
+                raise InvalidInput(f"another server is already called {SERVER_NAME}")
+            lines = [head, *(f"{name} = {json.dumps(value)}" for name, value in server[SERVER_NAME].items())]
+            gap = b"" if not before or before.endswith(b"\n") else b"\n"
+            return before + gap + "\n".join([_TOML_START, *lines, _TOML_END, ""]).encode()
         text = _text(raw if raw is not None else self.seed)
         return _with_entries(text, [], _document(text), self.entries).encode()
 
@@ -122,8 +128,16 @@ def edits(agent: str, scope: str, project_root: Path, home: Path) -> list[Edit]:
     if agent == "claude-code" and scope == "user":
         hooks = str(config_folder() / "settings.json")
     entries: dict[str, dict[str, Any]] = {}
-    if hooks:
-        entries[hooks] = {"hooks": _groups(agent, known, home)}
+    program, line = (
+        str(home / "hooks" / HOOK_FILE),
+        subprocess.list2cmdline if os.name == "nt" else shlex.join,
+    )
+    if agent == "claude-code":
+        entries[hooks] = {"hooks": hooks_with_paths(program, home)}
+    elif hooks:
+        events = BY_NAME[agent].events.items()
+        commands = {name: line(hook_command(program, ours, agent, home=home)) for name, ours in events}
+        entries[hooks] = {"hooks": {name: [known.group(command)] for name, command in commands.items()}}
     if servers:  # perhaps in the same file
         key = "mcp_servers" if servers.endswith(".toml") else known.key
         entries.setdefault(servers, {})[key] = {SERVER_NAME: known.server(server_command(home))}
@@ -134,20 +148,9 @@ def edits(agent: str, scope: str, project_root: Path, home: Path) -> list[Edit]:
     return [*found, *(Edit((base / hooks).parent / name, text) for name, text in texts.items())]
 
 
-def _groups(agent: str, known: AgentFiles, home: Path) -> dict[str, list[dict[str, Any]]]:
-    program = str(home / "hooks" / HOOK_FILE)
-    if agent == "claude-code":
-        return hooks_with_paths(program, home)
-    line = subprocess.list2cmdline if os.name == "nt" else shlex.join
-    return {
-        theirs: [known.group(line(hook_command(program, ours, agent, home=home)))]
-        for theirs, ours in BY_NAME[agent].events.items()
-    }
-
-
 def without_ours(raw: bytes) -> bytes:
     """A file without entries of ours, and without what they alone filled; another's file as it is."""
-    start, end = raw.find(_TOML_START), raw.find(_TOML_END)
+    start, end = raw.find(_TOML_START.encode()), raw.find(_TOML_END.encode())
     if -1 < start < end:
         return raw[:start] + raw[end + len(_TOML_END) :].removeprefix(b"\n")
     if raw in texts_for_agents().values():
@@ -186,17 +189,6 @@ def _ours(document: Mapping[str, Any]) -> Iterator[Steps]:
         table = document.get(key)
         if isinstance(table, dict) and "claude_memory" in json.dumps(table.get(SERVER_NAME)):
             yield [key, SERVER_NAME]
-
-
-def _with_table(before: bytes, entries: Mapping[str, Any]) -> bytes:
-    """A TOML text with our table between two marks at its end."""
-    [(key, server)] = entries.items()
-    head = f"[{key}.{SERVER_NAME}]"
-    if head.encode() in before:
-        raise InvalidInput(f"another server is already called {SERVER_NAME}")
-    lines = [head, *(f"{name} = {json.dumps(value)}" for name, value in server[SERVER_NAME].items())]
-    gap = b"" if not before or before.endswith(b"\n") else b"\n"
-    return before + gap + b"\n".join([_TOML_START, *(line.encode() for line in lines), _TOML_END, b""])
 
 
 def _with_entries(text: str, path: Steps, there: Any, entries: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,6 @@ _NAME = f"{PLUGIN}@{MARKETPLACE}"
 
 @dataclass(frozen=True, slots=True)
 class InstallStep:
-    """One thing done, or to be done, in words."""
-
     path: str
     what: str
     changed: bool
@@ -65,14 +63,15 @@ def install(
     client, agent = client if client is not None else shutil.which("claude"), canonical(agent)
     if agent == "claude-code" and client:
         return [_install_plugin(home, scope, project_root, client, dry_run=dry_run)]
-    wanted = edits(agent, scope, project_root, home)
     record = Record(home)
-    foreseen = [_would(record, edit) for edit in wanted]  # what cannot be done fails before the first change
+    wanted = edits(agent, scope, project_root, home)
+    # What cannot be done fails before the first change.
+    foreseen = [record.change(agent, edit, dry_run=True) for edit in wanted]
     if dry_run:
         return foreseen
     # A copy: settings must not point into a folder that pip may move.
     write_atomically(private_folder(home / "hooks") / HOOK_FILE, hook_program().read_bytes())
-    return [InstallStep(str(edit.path), edit.what, record.change(agent, edit)) for edit in wanted]
+    return [record.change(agent, edit) for edit in wanted]
 
 
 def uninstall(
@@ -88,7 +87,15 @@ def uninstall(
         if agent in (None, entry["agent"]) and not entry.get("by_client"):
             record.undo(entry)
             steps.append(InstallStep(entry["path"], "our entries", True))
-    steps += _sweep([agent] if agent else INSTALLABLE, project_root, home)
+    # What no record speaks of: entries of ours whose home was deleted or moved.
+    for _, edit, raw in _present([agent] if agent else INSTALLABLE, project_root, home):
+        target, cleaned = Path(os.path.realpath(edit.path)), without_ours(raw)
+        if cleaned != raw:
+            if isinstance(edit.entries, bytes):
+                target.unlink()
+            else:
+                _write_through(target, cleaned)
+            steps.append(InstallStep(str(edit.path), "our entries", True))
     if agent in (None, "claude-code") and client and (home / MARKETPLACE_FOLDER).exists():
         steps.append(_uninstall_plugin(home, record, client))
     return steps
@@ -109,35 +116,6 @@ def _present(agents: Iterable[str], project_root: Path, home: Path) -> Iterator[
                     raw = _read_or_none(edit.path)
                     if raw is not None:
                         yield agent, edit, raw
-
-
-def _would(record: Record, edit: Edit) -> InstallStep:
-    raw = _read_or_none(edit.path)
-    try:
-        after = edit.put_in(record.clean(edit.path, raw))
-    except InvalidInput as fault:
-        raise ConfigFault(f"{edit.path}: {fault}; nothing was changed") from None
-    if after != raw:
-        _mode(Path(os.path.realpath(edit.path)))
-    # The lines that go and come, no others: what else stands in a person's settings may be secret.
-    old, new = (text.decode("utf-8", "replace").splitlines() for text in (raw or b"", after))
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
-    difference = "\n".join(line for line in lines if not line.startswith("@@"))
-    return InstallStep(str(edit.path), edit.what, after != raw, difference)
-
-
-def _sweep(agents: Iterable[str], project_root: Path, home: Path) -> list[InstallStep]:
-    """Take out what no record speaks of: entries of ours whose home was deleted or moved."""
-    steps: list[InstallStep] = []
-    for _, edit, raw in _present(agents, project_root, home):
-        target, cleaned = Path(os.path.realpath(edit.path)), without_ours(raw)
-        if cleaned != raw:
-            if isinstance(edit.entries, bytes):
-                target.unlink()
-            else:
-                _write_through(target, cleaned)
-            steps.append(InstallStep(str(edit.path), "our entries", True))
-    return steps
 
 
 # --- the client's own plugin command
@@ -209,27 +187,36 @@ class Record:
         except (ValueError, KeyError, TypeError):
             raise ConfigFault(f"{self._path} is damaged; move it away to install again") from None
 
-    def change(self, agent: str, edit: Edit) -> bool:
-        """Edit a file atomically through any symlink, keeping the original; False if nothing changed."""
+    def change(self, agent: str, edit: Edit, *, dry_run: bool = False) -> InstallStep:
+        """Edit a file atomically through any symlink, keeping the original, or only say what that would do."""
         target = Path(os.path.realpath(edit.path))
         before = _read_or_none(target)
         clean = self.clean(target, before)
-        after = edit.put_in(clean)
+        try:
+            after = edit.put_in(clean)
+        except InvalidInput as fault:
+            raise ConfigFault(f"{edit.path}: {fault}; nothing was changed") from None
+        step = InstallStep(str(edit.path), edit.what, after != before)
         if after == before:
-            return False
+            return step
+        if dry_run:
+            _mode(target)
+            # The lines that go and come, no others: what else stands in a person's settings may be secret.
+            old, new = (text.decode("utf-8", "replace").splitlines() for text in (before or b"", after))
+            lines = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
+            return replace(step, difference="\n".join(line for line in lines if not line.startswith("@@")))
         entry = self._entry(target)
         if entry is not None and entry.get("written") != _digest(before or b""):
             # Changed by somebody since: what stands there without our entries is the new original.
             self.entries.remove(entry)
             entry = None
-        if entry is None:
-            entry = self._keep(agent, target, clean)
+        entry = entry or self._keep(agent, target, clean)
         # Noted before it is done: a crash in between leaves a note too many, never an entry nobody knows of.
         entry["written"] = _digest(after)
         self._save()
         target.parent.mkdir(parents=True, exist_ok=True)
         _write_through(target, after)
-        return True
+        return step
 
     def keep_for_client(self, path: Path) -> None:
         """Remember how settings looked before us: the client rewrites them in its own style."""
@@ -241,7 +228,7 @@ class Record:
 
     def clean(self, path: Path, now: bytes | None) -> bytes | None:
         """A file without our entries: its original if nobody touched it since, else what is left of it."""
-        entry = self._entry(Path(os.path.realpath(path)))
+        entry = self._entry(path)
         if entry is not None and self._is_as_written(entry, now or b""):
             return self._original(entry)
         return without_ours(now) if now is not None else None
@@ -273,9 +260,13 @@ class Record:
         return bool(entry["written"] == _digest(now))
 
     def _keep(self, agent: str, target: Path, before: bytes | None) -> dict[str, Any]:
+        from claude_memory.redact import redact
+
         entry: dict[str, Any] = {"agent": agent, "path": str(target), "existed": before is not None}
         entry["made"] = [str(folder) for folder in target.parents if not folder.exists()]
-        if before is not None and not _holds_secret(before):
+        text = (before or b"").decode("utf-8", "replace")
+        if before is not None and redact(text) == text:
+            # Agents keep keys in their settings: such a file is not copied; our entries are taken out again.
             name = f"{_digest(str(target).encode())[:12]}-{_digest(before)[:12]}.original"
             write_atomically(private_folder(self._home / "install") / name, before)
             entry["original"] = name
@@ -339,11 +330,3 @@ def _meaning(raw: bytes) -> Any:
     if isinstance(document, dict):  # empty tables that the client leaves behind say nothing
         return {key: value for key, value in document.items() if value not in ({}, [])}
     return document
-
-
-def _holds_secret(content: bytes) -> bool:
-    """Agents keep keys in their settings: such a file is not copied; our entries are taken out again."""
-    from claude_memory.redact import redact
-
-    text = content.decode("utf-8", "replace")
-    return redact(text) != text

@@ -44,24 +44,21 @@ def hook_program() -> Path:
     return _PACKAGE / "hook" / HOOK_FILE
 
 
-def import_folders() -> str:
-    """Where the package and what its hooks need can be imported from, without site."""
-    places = [str(_PACKAGE.parent)]
-    for name in _NEEDED:
-        spec = find_spec(name)
-        if spec is not None and spec.origin:
-            origin = Path(spec.origin)
-            is_package = origin.name.startswith("__init__.")
-            places.append(str(origin.parent.parent if is_package else origin.parent))
-    return os.pathsep.join(dict.fromkeys(places))
-
-
 def hook_arguments(
     program: str, event: str, agent: str = "claude-code", *, home: Path | None = None
 ) -> list[str]:
-    """The arguments after the interpreter that run the hook program for an event; `home` pins it."""
+    """The arguments after the interpreter that run the hook program for an event; `home` pins it.
+
+    Without site: the folders where the package and what its hooks need can be imported from are named.
+    """
+    places = [str(_PACKAGE.parent)]
+    for spec in filter(None, map(find_spec, _NEEDED)):
+        if spec.origin:
+            folder = Path(spec.origin).parent
+            places.append(str(folder.parent if spec.submodule_search_locations else folder))
     chosen = [] if agent == "claude-code" else ["--agent", agent]
-    return ["-I", "-S", program, event, *chosen, *_pinned(home), "--site", import_folders()]
+    site = os.pathsep.join(dict.fromkeys(places))
+    return ["-I", "-S", program, event, *chosen, *_pinned(home), "--site", site]
 
 
 def hook_command(program: str, event: str, agent: str = "claude-code", *, home: Path) -> list[str]:
@@ -130,28 +127,23 @@ def write_marketplace(home: Path) -> Path:
     target = private_folder(home) / MARKETPLACE_FOLDER
     with tempfile.TemporaryDirectory(prefix=".plugin-", suffix=".tmp", dir=home) as work:
         fresh = Path(work, "new")
-        _fill(fresh, home)
+        plugin = fresh / PLUGIN
+        unwanted = shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
+        shutil.copytree(_SHIPPED, plugin, ignore=unwanted)
+        (fresh / ".claude-plugin").mkdir()
+        shutil.copyfile(_SHIPPED / "marketplace.json", fresh / ".claude-plugin" / "marketplace.json")
+        shutil.copyfile(hook_program(), plugin / "hooks" / HOOK_FILE)
+        table = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE, home)
+        _rewrite(plugin / "hooks" / "hooks.json", hooks=table)
+        command, *arguments = server_command(home)
+        _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
+        _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
+        for path in (fresh, *fresh.rglob("*")):  # copies keep the modes of the installed package
+            path.chmod(FOLDER_MODE if path.is_dir() else FILE_MODE)
         if target.exists():
             target.rename(Path(work, "old"))  # two renames apart: whoever reads in between reads again
         fresh.rename(target)
     return target
-
-
-def _fill(folder: Path, home: Path) -> None:
-    plugin = folder / PLUGIN
-    shutil.copytree(
-        _SHIPPED, plugin, ignore=shutil.ignore_patterns("__pycache__", "*.py", "marketplace.json")
-    )
-    (folder / ".claude-plugin").mkdir()
-    shutil.copyfile(_SHIPPED / "marketplace.json", folder / ".claude-plugin" / "marketplace.json")
-    shutil.copyfile(hook_program(), plugin / "hooks" / HOOK_FILE)
-    table = hooks_with_paths("${CLAUDE_PLUGIN_ROOT}/hooks/" + HOOK_FILE, home)
-    _rewrite(plugin / "hooks" / "hooks.json", hooks=table)
-    command, *arguments = server_command(home)
-    _rewrite(plugin / ".mcp.json", mcpServers={SERVER: {"command": command, "args": arguments}})
-    _rewrite(plugin / ".claude-plugin" / "plugin.json", version=claude_memory.__version__)
-    for path in (folder, *folder.rglob("*")):  # copies keep the modes of the installed package
-        path.chmod(FOLDER_MODE if path.is_dir() else FILE_MODE)
 
 
 def _rewrite(path: Path, **members: Any) -> None:
