@@ -188,7 +188,7 @@ class Record:
             raise ConfigFault(f"{self._path} is damaged; move it away to install again") from None
 
     def change(self, agent: str, edit: Edit, *, dry_run: bool = False) -> InstallStep:
-        """Edit a file atomically through any symlink, keeping the original, or only say what that would do."""
+        """Edit a file atomically through any symlink, keeping the original; or only say what would change."""
         target = Path(os.path.realpath(edit.path))
         before = _read_or_none(target)
         clean = self.clean(target, before)
