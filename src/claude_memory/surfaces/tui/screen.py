@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.console import Console
 from rich.text import Text
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -36,7 +35,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.search.conversations import Recalled
     from claude_memory.search.excerpts import Wording
-    from claude_memory.store.model import Conversation, Message
+    from claude_memory.store.model import Conversation, Message  # noqa: F401  the one is named in a text
 
 DEBOUNCE_SECONDS = 0.05
 PATIENCE_SECONDS = 2.0  # for a search that runs when the screen closes
@@ -82,8 +81,8 @@ class Answered(Note):
 
     number: int  # of the question: tells an answer from one that comes too late
     query: str
+    asked: Wording
     recalled: Sequence[Recalled] = ()
-    asked: Wording | None = None
     final: bool = True
     fault: str = ""
 
@@ -165,7 +164,7 @@ class RecallScreen(App["Conversation"]):
         self._styles = PLAIN if os.environ.get("NO_COLOR") else COLOURED
         self._searching = threading.Lock()
         self._number = 0
-        self._answer = Answered(-1, "")
+        self._answer = Answered(-1, "", self._nothing)
         self._timer: Timer | None = None
         self._rows: dict[int, int] = {}  # of the messages on the right, by their ordinals
         self._shown: int | None = None  # the conversation on the right
@@ -190,8 +189,8 @@ class RecallScreen(App["Conversation"]):
         return self.query_one("#results", OptionList)
 
     @property
-    def _talk(self) -> Talk:
-        return self.query_one("#conversation", Talk)
+    def _talk(self) -> RichLog:
+        return self.query_one("#conversation", RichLog)
 
     def on_mount(self) -> None:
         self.query_one("#asked", Input).cursor_position = len(self._query)
@@ -232,12 +231,11 @@ class RecallScreen(App["Conversation"]):
                 try:
                     asked = self._memory.conversations.asked(query)
                     recalled = recall(limit=self._limit, own_first=self._own_first, quick=quick)
-                    final = not (quick and query.strip())
-                    answer = Answered(number, query, recalled, asked, final)
+                    answer = Answered(number, query, asked, recalled, not (quick and query.strip()))
                 except Exception as fault:  # noqa: BLE001  a thread's top: the screen says it, and lives on
                     is_ours = isinstance(fault, MemoryFault)
                     words = str(fault) if is_ours else f"unexpected {type(fault).__name__}"
-                    answer = Answered(number, query, fault=words)
+                    answer = Answered(number, query, self._nothing, fault=words)
                 self.post_message(answer)
 
     @on(Answered)
@@ -267,9 +265,8 @@ class RecallScreen(App["Conversation"]):
     def _list(self, keep: int | None) -> None:
         """Draw all anew; the conversation `keep` stays chosen."""
         self._shown = None
-        now, width = datetime.now().astimezone(), self._results.size.width - 1
-        asked, recalled = self._answer.asked or self._nothing, self._answer.recalled
-        self._lines = [result(item, asked, width, now, self._styles) for item in recalled]
+        recalled, now = self._answer.recalled, datetime.now().astimezone()
+        self._lines = [self._drawn(item, now) for item in recalled]
         self._barred = None
         self._results.clear_options()
         self._results.add_options([Option(_beside(_GUTTER, lines)) for lines in self._lines])
@@ -299,18 +296,62 @@ class RecallScreen(App["Conversation"]):
             self._read(chosen, max(chosen.ordinals[0] if chosen.ordinals else 1, 1))
         self.query_one("#command", Static).update(Text(one_line(line), no_wrap=True, overflow="ellipsis"))
 
+    def _drawn(self, item: Recalled, now: datetime) -> Text:
+        """One conversation in three lines: title; when, who and where; its best passage."""
+        talk, width = item.conversation, max(self._results.size.width - 1 - len(BAR), 1)
+        where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        facts = [times.ago(talk.last, now=now), where, talk.agent]
+        quotes = [one_line(quote.text) for quote in item.quotes]
+        others = [quote for quote in quotes if quote not in one_line(talk.title)]
+        best = others[0] if others else f"{talk.messages} messages"
+        start, end = next(iter(self._answer.asked.spans(best)), (0, 0))
+        if end > width - 1:  # begun so late that what was found can be seen
+            best = f"…{best[max(start - width // 4, 0) :]}"
+        quiet = Text(" · ".join(one_line(fact) for fact in facts if fact), self._styles["quiet"])
+        lines = [Text(one_line(talk.name), "bold"), quiet, self._marked(best)]
+        for line in lines:
+            line.truncate(width, overflow="ellipsis")
+        return Text("\n").join(lines)
+
     def _read(self, chosen: Recalled, around: int) -> None:
-        """Show the messages around one of them, which stands on top."""
+        """Show the messages around one of them, which stands on top; what was found is marked and opened."""
         talk, first = chosen.conversation, max(around - WINDOW // 2, 1)
         messages = self._memory.archive.messages(talk.number, first=first, last=first + WINDOW - 1)
-        width, asked = self._talk.scrollable_content_region.width, self._answer.asked or self._nothing
-        lines, self._rows = conversation(
-            talk, messages, asked, chosen.ordinals, width, self.console, self._styles
-        )
+        width, quiet = self._talk.scrollable_content_region.width, self._styles["quiet"]
+        branch = f" on {talk.branch}" if talk.branch else ""
+        facts = [f"{talk.cwd}{branch}", f"{talk.agent} {talk.session}"]
+        facts += [f"goes on from {talk.continues}"] if talk.continues else []
+        lines = [Text(one_line(talk.name), "bold"), *(Text(one_line(fact), quiet) for fact in facts)]
+        self._rows = {}
+        for message in messages:
+            self._rows[message.ordinal] = len(lines) + 1
+            lines += self._message_lines(message, message.ordinal in chosen.ordinals, max(width, 20))
         self._talk.clear()
         for line in lines:
+            line.truncate(max(width, 20), overflow="ellipsis")
             self._talk.write(line, width=max(width, 1), shrink=False)
         self._scroll(self._rows.get(around, 0) if chosen.ordinals or around > 1 else 0)
+
+    def _message_lines(self, message: Message, at_hand: bool, width: int) -> Iterator[Text]:
+        """A message with what was found marked, where it is one of those that were found."""
+        asked, quiet = self._answer.asked, self._styles["quiet"]
+        name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
+        style = self._styles.get("failed" if message.failed else message.role, "bold")
+        head = Text.assemble((MARK if at_hand else _GUTTER, "bold"), (f"{message.ordinal} ", quiet))
+        yield Text("")
+        yield head.append(name, style).append(f"  {times.minute(message.at)}", quiet)
+        for said in _excerpt(message, asked, at_hand):
+            mark = MARK if at_hand and _holds(asked, said) else _GUTTER
+            text = self._marked(said) if at_hand else Text(said)
+            for wrapped in text.wrap(self.console, width - len(_GUTTER), tab_size=4) or [Text("")]:
+                yield Text.assemble((mark, "bold"), wrapped)
+
+    def _marked(self, line: str) -> Text:
+        """The line with what the question asks for standing out."""
+        text = Text(line)
+        for start, end in self._answer.asked.spans(line):
+            text.stylize(self._styles["found"], start, end)
+        return text
 
     def _scroll(self, row: int) -> None:
         self._talk.scroll_to(y=max(row - 1, 0), animate=False, immediate=True)
@@ -400,69 +441,8 @@ class RecallScreen(App["Conversation"]):
 # --- lines
 
 
-def result(item: Recalled, asked: Wording, width: int, now: datetime, styles: dict[str, str]) -> Text:
-    """One conversation in three lines: title; when, who and where; its best passage."""
-    talk, width = item.conversation, max(width - len(BAR), 1)
-    where = talk.cwd.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    facts = [times.ago(talk.last, now=now), where, talk.agent]
-    quotes = [one_line(quote.text) for quote in item.quotes]
-    best = next((quote for quote in quotes if quote not in one_line(talk.title)), f"{talk.messages} messages")
-    start, end = next(iter(asked.spans(best)), (0, 0))
-    if end > width - 1:  # begun so late that what was found can be seen
-        best = f"…{best[max(start - width // 4, 0) :]}"
-    lines = [
-        Text(one_line(talk.name), "bold"),
-        Text(" · ".join(one_line(fact) for fact in facts if fact), styles["quiet"]),
-        _marked(best, asked, styles),
-    ]
-    for line in lines:
-        line.truncate(width, overflow="ellipsis")
-    return Text("\n").join(lines)
-
-
 def _beside(mark: str, lines: Text) -> Text:
     return Text("\n").join(Text.assemble((mark, "bold"), line) for line in lines.split("\n"))
-
-
-def conversation(
-    talk: Conversation,
-    messages: Sequence[Message],
-    asked: Wording,
-    places: Collection[int],
-    width: int,
-    console: Console,
-    styles: dict[str, str],
-) -> tuple[list[Text], dict[int, int]]:
-    """Messages one below the other, and the row of each; those at `places` are marked and opened there."""
-    width, quiet, rows = max(width, 20), styles["quiet"], dict[int, int]()
-    branch = f" on {talk.branch}" if talk.branch else ""
-    facts = [f"{talk.cwd}{branch}", f"{talk.agent} {talk.session}"]
-    facts += [f"goes on from {talk.continues}"] if talk.continues else []
-    lines = [Text(one_line(talk.name), "bold"), *(Text(one_line(fact), quiet) for fact in facts)]
-    for message in messages:
-        at_hand = message.ordinal in places
-        name = one_line(f"{message.role} {message.tool}") + (" failed" if message.failed else "")
-        style = styles.get("failed" if message.failed else message.role, "bold")
-        head = Text.assemble((MARK if at_hand else _GUTTER, "bold"), (f"{message.ordinal} ", quiet))
-        head.append(name, style).append(f"  {times.minute(message.at)}", quiet)
-        rows[message.ordinal] = len(lines) + 1
-        lines += [Text(""), head]
-        for said in _excerpt(message, asked, at_hand):
-            hit = at_hand and _holds(asked, said)
-            text = _marked(said, asked, styles) if at_hand else Text(said)
-            for wrapped in text.wrap(console, width - len(_GUTTER), tab_size=4) or [Text("")]:
-                lines.append(Text.assemble((MARK if hit else _GUTTER, "bold"), wrapped))
-    for line in lines:
-        line.truncate(width, overflow="ellipsis")
-    return lines, rows
-
-
-def _marked(line: str, asked: Wording, styles: dict[str, str]) -> Text:
-    """The line with what the question asks for standing out."""
-    text = Text(line)
-    for start, end in asked.spans(line):
-        text.stylize(styles["found"], start, end)
-    return text
 
 
 def _holds(asked: Wording, line: str) -> bool:
