@@ -19,7 +19,7 @@ from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.imports.importer import Imported
 from claude_memory.model import Kind, ProjectId, ProjectIdentity, SessionId, StoredMemory, Trust, memory_id
 from claude_memory.store.base import Store
-from claude_memory.store.sqlite.inspection import ForeignDatabase, foreign_database
+from claude_memory.store.sqlite.inspection import foreign_database
 from claude_memory.text.words import shorten
 from claude_memory.transcripts.model import moment_of
 
@@ -63,18 +63,19 @@ def import_databases(store: Store, paths: Sequence[Path]) -> Imported:
     return Imported(**counts, complete=True, unread=())
 
 
-def _memories(database: ForeignDatabase, path: Path, store: Store) -> Iterator[StoredMemory | None]:
+def _memories(database: Any, path: Path, store: Store) -> Iterator[StoredMemory | None]:
     """A memory per row of each table that is there; None for a row that says nothing."""
-    tables = database.tables()
+    named = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    tables = {row["name"] for row in named}
     if tables.isdisjoint(TABLES):
         raise InvalidInput(f"{path} holds no memories of claude-mem: none of the tables {', '.join(TABLES)}")
     project = cache(partial(_project, store))
     sessions: dict[str, dict[str, Any]] = {}  # by every id that other tables may use for one
-    for facts in database.rows("SELECT * FROM sdk_sessions") if "sdk_sessions" in tables else ():
+    for facts in database.execute("SELECT * FROM sdk_sessions") if "sdk_sessions" in tables else ():
         shared = {"project": facts.get("project"), "agent_session": _session(facts)}
         sessions.update({str(facts[name]): shared for name in SESSION_IDS if facts.get(name)})
     for table in (name for name in TABLES if name in tables):
-        for row in database.rows(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid"):
+        for row in database.execute(f"SELECT rowid AS rowid_, * FROM {table} ORDER BY rowid"):
             shared = sessions.get(_session(row), {})
             facts = {**row, **{key: value for key, value in shared.items() if row.get(key) is None}}
             yield _memory(table, facts, path, project(str(facts.get("project") or "claude-mem")))
@@ -93,14 +94,13 @@ def _project(store: Store, name: str) -> ProjectId:
 
 
 def _memory(table: str, facts: Mapping[str, Any], path: Path, project: ProjectId) -> StoredMemory | None:
-    kind, title = Kind.OBSERVATION, str(facts.get("title") or "")
-    parts = [(name, text) for name in TABLES[table] if (text := _said(facts.get(name)))]
+    parts = {name: text for name in TABLES[table] if (text := _said(facts.get(name)))}
     if table == "session_summaries":
         kind, title = Kind.SUMMARY, _said(facts.get("request"))
-        body = "\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts)
+        body = "\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts.items())
     else:
-        kind = _KINDS.get(str(facts.get("type") or ""), kind)
-        body = "\n".join(text for _, text in parts) or title
+        kind, title = _KINDS.get(str(facts.get("type")), Kind.OBSERVATION), str(facts.get("title") or "")
+        body = "\n".join(parts.values()) or title
     body = cut_clean(body.strip(), TEXT_CHARACTERS)
     if not body.strip():
         return None
@@ -130,10 +130,8 @@ def _said(value: Any) -> str:
 
 
 def _listed(value: Any) -> list[str]:
-    if not isinstance(value, str):
-        return []
     try:
-        found = json.loads(value)
+        found = json.loads(value) if isinstance(value, str) else ()
     except ValueError:
         return [part.strip() for part in value.split(",") if part.strip()]
     return [str(item) for item in found if item] if isinstance(found, list) else []

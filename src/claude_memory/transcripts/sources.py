@@ -250,10 +250,10 @@ def _database(path: Path) -> Iterator[Mapping[str, Any]]:
 
     try:
         with foreign_database(path) as database:
-            for facts in list(database.rows(_SESSIONS)):
+            for facts in list(database.execute(_SESSIONS)):
                 names = {"id": "id", "directory": "directory", "parentID": "parent_id"}
                 session = {ours: facts.get(theirs) for ours, theirs in names.items()}
-                for row in database.rows(_PARTS, (facts.get("id"),)):
+                for row in database.execute(_PARTS, (facts.get("id"),)):
                     message = {"id": row["message_id"], **_data(row["message"])}
                     part = {"id": row["part_id"], **_data(row["part"])}
                     yield {"session": session, "message": message, "part": part}

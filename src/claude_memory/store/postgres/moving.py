@@ -8,7 +8,6 @@ the replica's name are not copied: what counts on is the copy's own.
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -22,7 +21,7 @@ from claude_memory.store.postgres.migrations import BESIDE_MEMORIES
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.rows import unpacked
-from claude_memory.store.sqlite.inspection import without_log
+from claude_memory.store.sqlite.connection import drop_logs
 from claude_memory.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -50,22 +49,19 @@ def to_file(store: Store, target: Path, *, whole: bool = True) -> int:
     For hooks not the whole: memories, without conversations and vectors.
     """
     private_folder(target.parent)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
-        made = Path(folder) / target.name
-        with contextlib.closing(SqliteStore(made, Path(folder))) as copy:
-            person = store.person
-            with store.transactions.reading() as source, copy.transactions.writing() as goal:
-                goal.execute("UPDATE people SET id = ?", (person,))
-                rows.note(goal, "person", person)
-                number = int(goal.execute("SELECT number FROM people").get)
-                _copy(source, goal, number, [name for name in _TABLES if whole or name not in _NOT_FOR_HOOKS])
-            copy.memories.rebuild_index()
-            version = copy.stats().schema_version
-        without_log(made)
-        for ending in ("-wal", "-shm"):  # of the file that goes: they must not be taken for the new one's
-            target.with_name(target.name + ending).unlink(missing_ok=True)
-        os.replace(made, target)
-    return version
+    with (
+        tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder,
+        contextlib.closing(SqliteStore(Path(folder) / target.name, Path(folder))) as copy,
+    ):
+        person = store.person
+        with store.transactions.reading() as source, copy.transactions.writing() as goal:
+            goal.execute("UPDATE people SET id = ?", (person,))
+            rows.note(goal, "person", person)
+            number = int(goal.execute("SELECT number FROM people").get)
+            _copy(source, goal, number, [name for name in _TABLES if whole or name not in _NOT_FOR_HOOKS])
+        copy.memories.rebuild_index()
+        drop_logs(target)  # of the file that goes: they must not be taken for the new one's
+        return copy.export(target)
 
 
 def from_file(source: SqliteStore, store: Store) -> dict[str, int]:

@@ -21,7 +21,7 @@ import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -40,7 +40,13 @@ READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
 _MMAP_BYTES = 1 << 33
 _CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
-_BESIDE = ("-wal", "-shm", "-journal")
+_PRAGMAS: dict[str, str | int] = {
+    "synchronous": "full",
+    "secure_delete": True,
+    "foreign_keys": True,
+    "mmap_size": _MMAP_BYTES,
+    "temp_store": "memory",
+}
 _NETWORK_FILE_SYSTEMS = frozenset(
     "9p afs afpfs ceph cifs davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs glusterfs ncpfs nfs nfs4 "
     "smb3 smbfs vboxsf virtiofs webdav".split()
@@ -65,6 +71,8 @@ _DEAD = "INSERT INTO dead_vectors (model, space, passage) SELECT model, space, p
 class SqliteDatabase(apsw.Connection):
     """A connection, with what the shared parts of a store ask of a backend (`store.base`)."""
 
+    file: tuple[int, int] | None = None  # that it has open
+    log: tuple[int, int] | None = None  # None where it keeps none
     user_space = 0
     is_shared = False
     settled = "1 = 1"  # one writer at a time: numbers are given in the order of commits
@@ -219,25 +227,14 @@ def _truncate_log(db: SqliteDatabase) -> bool:
     return not busy
 
 
-class OpenFile(NamedTuple):
-    """One connection, and which files it has open; `log` is None where it keeps none."""
-
-    db: SqliteDatabase
-    file: tuple[int, int] | None
-    log: tuple[int, int] | None
-
-
 class Connections(Pool):
     def __init__(
-        self,
-        path: Path,
-        before_migration: Callable[[SqliteDatabase, int], None],
-        patience_ms: int | None = None,
+        self, path: Path, before_migration: Callable[[SqliteDatabase, int], None], patience_ms: int | None
     ) -> None:
         """Make or migrate the file where that is needed and possible; otherwise read what is there."""
         super().__init__()
-        self.path = path
-        self.patience_ms = BUSY_TIMEOUT_MS if patience_ms is None else patience_ms
+        self.path, self._log = path, Path(f"{path}-wal")
+        self._patience_ms = BUSY_TIMEOUT_MS if patience_ms is None else patience_ms
         self.when_replaced: Callable[[], None] = lambda: None
         self._before_migration = before_migration
         self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
@@ -250,12 +247,12 @@ class Connections(Pool):
             raise
 
     def _prepare(self) -> None:
-        self.writable = not reads_only()
+        self._writable = not reads_only()
         with translated(self.path):
             self._create_file()
             db = self.get()
             found = schema.version(db)
-            if found < schema.CURRENT and self.writable:
+            if found < schema.CURRENT and self._writable:
                 if found:
                     self._before_migration(db, found)
                 schema.migrate(db)
@@ -268,71 +265,68 @@ class Connections(Pool):
             if not self.path.exists():
                 lock = self.path.with_name(f".{self.path.name}.lock")
                 busy = f"another process is making {self.path}; try again"
-                with locks.held(lock, wait_seconds=self.patience_ms / 1000, conflict=busy):
+                with locks.held(lock, wait_seconds=self._patience_ms / 1000, conflict=busy):
                     if not self.path.exists():
-                        self._drop_log()  # of one that was deleted: it would be taken for ours
+                        drop_logs(self.path)  # of one that was deleted: it would be taken for ours
                         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
         except OSError as fault:
             if not self.path.exists():
                 raise StoreFault(f"cannot make a store at {self.path}: {fault.strerror}") from None
-            self.writable = False
-
-    def _drop_log(self) -> None:
-        for suffix in _BESIDE:
-            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self._writable = False
 
     def get(self) -> SqliteDatabase:
         """This thread's connection, to the file that is at the path now."""
-        found: OpenFile | None = getattr(self._local, "opened", None)
-        if found is not None and not self._is_current(found):
-            self._leave(found)
-            found = getattr(self._local, "opened", None)
-        if found is None:
+        db: SqliteDatabase | None = getattr(self._local, "db", None)
+        if db is not None and not self._is_current(db):
+            self._leave(db)
+            return self.get()
+        if db is None:
             if self._closed:
                 raise StoreFault("the store is closed")
-            found = self._local.opened = self._open()
+            db = self._local.db = self._open()
             with self._guard:
-                self._all.add(found.db)
-        return found.db
+                self._all.add(db)
+        return db
 
-    def _is_current(self, opened: OpenFile) -> bool:
-        same_log = opened.log is None or opened.log == _identity(f"{self.path}-wal")
-        return same_log and opened.file == _identity(self.path)
+    def _is_current(self, db: SqliteDatabase) -> bool:
+        return db.log in (None, _identity(self._log)) and db.file == _identity(self.path)
 
-    def _leave(self, opened: OpenFile) -> None:
+    def _leave(self, db: SqliteDatabase) -> None:
         """Give up a file that was replaced, and get ready for the one that took its place."""
-        self._local.opened = None
-        if opened.db.in_transaction:
+        self._local.db = None
+        if db.in_transaction:
             raise StoreFault(f"{self.path} was replaced in the middle of a transaction; try again")
-        opened.db.close()  # SQLite leaves a log alone whose file has moved, because it may be another's
-        if opened.file != _identity(self.path) and opened.log == _identity(f"{self.path}-wal") is not None:
-            self._drop_log()  # it is the old one's, and the new file must not take it for its own
+        db.close()  # SQLite leaves a log alone whose file has moved, because it may be another's
+        if db.file != _identity(self.path) and db.log == _identity(self._log) is not None:
+            drop_logs(self.path)  # it is the old one's, and the new file must not take it for its own
         self.when_replaced()
         self._prepare()
 
-    def _open(self) -> OpenFile:
+    def _open(self) -> SqliteDatabase:
         # Before opening: if it is replaced in between, the next look sees a difference.
         before = _identity(self.path)
-        if self.writable:
-            with contextlib.suppress(apsw.ReadOnlyError, apsw.CantOpenError):
-                db = self._configured(SqliteDatabase(str(self.path), flags=_READ_WRITE))
-                db.pragma("user_version")  # opens the log
-                is_logged = db.pragma("journal_mode") == "wal"
-                return OpenFile(db, before, _identity(f"{self.path}-wal") if is_logged else None)
-            self.writable = False
-        return OpenFile(open_read_only(self.path), before, None)
+        db: SqliteDatabase | None = None
+        if self._writable:
+            try:
+                db = self._opened_for_writing()
+            except (apsw.ReadOnlyError, apsw.CantOpenError):
+                self._writable = False
+        db = db or open_read_only(self.path)
+        db.file = before
+        return db
 
-    def _configured(self, db: SqliteDatabase) -> SqliteDatabase:
-        db.set_busy_timeout(self.patience_ms)
+    def _opened_for_writing(self) -> SqliteDatabase:
+        db = SqliteDatabase(str(self.path), flags=_READ_WRITE)
+        db.set_busy_timeout(self._patience_ms)
         journal = "delete" if on_network(self.path) else "wal"
         if db.pragma("journal_mode") != journal:
             db.pragma("journal_mode", journal)
-        db.pragma("synchronous", "full")
-        db.pragma("secure_delete", True)
-        db.pragma("foreign_keys", True)
-        db.pragma("mmap_size", _MMAP_BYTES)
-        db.pragma("temp_store", "memory")
+        for name, value in _PRAGMAS.items():
+            db.pragma(name, value)
+        db.pragma("user_version")  # opens the log
+        if db.pragma("journal_mode") == "wal":
+            db.log = _identity(self._log)
         return db
 
     @contextlib.contextmanager
@@ -344,17 +338,17 @@ class Connections(Pool):
     def writing(self) -> Iterator[SqliteDatabase]:
         with translated(self.path):
             db = self.get()
-            if not self.writable:
+            if not self._writable:
                 why = "CLAUDE_MEMORY_READONLY is set" if reads_only() else "read-only"
                 raise StoreFault(f"{self.path} cannot be written: {why}")
             hurried = self._hurried_ms()
-            db.set_busy_timeout(min(hurried, self.patience_ms) if hurried is not None else self.patience_ms)
+            db.set_busy_timeout(self._patience_ms if hurried is None else min(hurried, self._patience_ms))
             try:
                 with transaction(db, "BEGIN IMMEDIATE"):
                     yield db
             finally:
-                db.set_busy_timeout(self.patience_ms)
-            if not self._is_current(self._local.opened):
+                db.set_busy_timeout(self._patience_ms)
+            if not self._is_current(db):
                 raise StoreBusy(f"{self.path} was replaced while it was written; try again")
         if self.after_write is not None:
             self.after_write()
@@ -374,7 +368,12 @@ class Connections(Pool):
         self._local = threading.local()
 
 
-def _identity(path: str | Path) -> tuple[int, int] | None:
+def drop_logs(path: Path) -> None:
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - asked before every transaction
     except OSError:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import apsw
@@ -80,8 +81,7 @@ def check(db: SqliteDatabase, cache: Path) -> Integrity:
         from claude_memory.store.sqlite import matrix
 
         problems += matrix.damage(db, cache)
-    counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
-    return Integrity(problems=tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **counts)
+    return Integrity(tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **_counted(db))
 
 
 def inspect(path: Path) -> Inspection:
@@ -97,17 +97,22 @@ def inspect(path: Path) -> Inspection:
         if version != schema.CURRENT:
             return seen
         with _bounded(db), transaction(db, "BEGIN"):
-            counts: Any = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
             pending, last = next(db.execute(_CHANGES))
-            texts = {str(id_): rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)}
-            vectors = {str(model): int(count) for model, count in db.execute(_VECTORS)}
             seen = seen._replace(
-                **counts, pending_changes=pending, last_change=last, texts=texts, vectors=vectors
+                pending_changes=pending,
+                last_change=last,
+                texts={id_: rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
+                vectors=dict(db.execute(_VECTORS)),
+                **_counted(db),
             )
         with _bounded(db):
-            lines = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
-            return seen._replace(problems=tuple(line for line in lines if line != "ok"))
+            lines: list[Any] = db.execute("PRAGMA quick_check(3)").fetchall()
+            return seen._replace(problems=tuple(line for (line,) in lines if line != "ok"))
         return seen
+
+
+def _counted(db: SqliteDatabase) -> dict[str, Any]:
+    return {name: db.execute(statement).get for name, statement in _COUNTS.items()}
 
 
 def _opened(path: Path) -> SqliteDatabase:
@@ -160,10 +165,9 @@ def _bounded(db: SqliteDatabase) -> Iterator[None]:
 def files_read(path: Path) -> dict[str, tuple[int, int]]:
     """Size and time of each source when it was last read to its end, of a store of any version."""
     with _translated(path), contextlib.closing(open_read_only(path)) as db:
-        if not db.table_exists("main", "import_files"):
-            return {}
-        read: Any = db.execute("SELECT path, size, modified_ns FROM import_files").fetchall()
-    return {str(name): (int(size), int(modified)) for name, size, modified in read}
+        there = db.table_exists("main", "import_files")
+        read: Any = db.execute("SELECT path, size, modified_ns FROM import_files") if there else ()
+        return {name: (size, modified) for name, size, modified in read}
 
 
 def is_sound(path: Path) -> bool:
@@ -201,19 +205,17 @@ def check_file(path: Path, *, in_use: bool = False) -> None:
         with contextlib.closing(_looked_at(path, "mode=ro" if in_use else "immutable=1")) as db:
             schema.version(db)
             foreign = schema.foreign_objects(db)
-            check = "SELECT 'ok'" if in_use else "PRAGMA integrity_check(3)"
-            lines = [str(row[0]) for row in db.execute(check)]
+            found = [] if in_use else [line for (line,) in db.execute("PRAGMA integrity_check(3)")]
     except apsw.Error as fault:
-        raise StoreCorrupt(f"its database cannot be read: {_line(fault)}") from None
+        raise StoreCorrupt(
+            f"its database cannot be read: {shorten(str(fault), 200, placeholder='…')}"
+        ) from None
     if foreign:
         raise StoreCorrupt(f"its database holds what no store of ours has: {', '.join(foreign)[:200]}")
-    if lines != ["ok"]:
-        raise StoreCorrupt(f"its database fails the integrity check: {_line('; '.join(lines))}")
-
-
-def _line(text: object) -> str:
-    """SQLite tells some damage over several lines."""
-    return " ".join(str(text).split())[:200]
+    if found not in ([], ["ok"]):
+        raise StoreCorrupt(
+            f"its database fails the integrity check: {shorten('; '.join(found), 200, placeholder='…')}"
+        )
 
 
 def own_words(path: Path) -> tuple[int, int]:
@@ -246,7 +248,7 @@ def copy(db: SqliteDatabase, target: Path) -> int:
     """Write a copy by SQLite's backup; the target appears only when it is whole. Returns its version."""
     files.private_folder(target.parent)
     temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
-    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, files.FILE_MODE))
+    files.new_file(temporary).close()
     mapped = db.pragma("mmap_size")
     db.pragma("mmap_size", 0)  # a mapped file counts as this process's memory, page by page
     try:
@@ -258,18 +260,11 @@ def copy(db: SqliteDatabase, target: Path) -> int:
             version = int(copied.pragma("user_version"))
         with temporary.open("r+b") as handle:
             files.sync_file(handle)
-        os.replace(temporary, target)
+        files.put_in_place(temporary, target, new=False)
     finally:
         db.pragma("mmap_size", mapped)
         temporary.unlink(missing_ok=True)
-    files.sync_folder(target.parent)
     return version
-
-
-def without_log(path: Path) -> None:
-    """Let a store that nobody has open be one file, with no log beside it."""
-    with contextlib.closing(SqliteDatabase(str(path))) as db:
-        db.pragma("journal_mode", "delete")
 
 
 def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: int) -> None:
@@ -286,35 +281,18 @@ def copy_before_migration(db: SqliteDatabase, version: int, folder: Path, keep: 
         old.unlink(missing_ok=True)
 
 
-# --- databases of other programs: agents' histories, other memories; read only, whatever they hold
-
-
-class ForeignDatabase:
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-
-    def tables(self) -> set[str]:
-        return {str(row["name"]) for row in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[Mapping[str, Any]]:
-        """Each row by the names of its columns; StoreFault where it cannot be read."""
-        try:
-            cursor = self._db.execute(statement, values)
-            names: list[str] = []
-            for row in cursor:
-                names = names or [column[0] for column in cursor.getdescription()]
-                yield dict(zip(names, row, strict=True))
-        except apsw.Error as fault:
-            raise StoreFault(f"{type(fault).__name__}: {fault}") from None
-
-
 @contextlib.contextmanager
-def foreign_database(path: Path) -> Iterator[ForeignDatabase]:
-    """Open a database of another program; StoreFault if it is none that can be read."""
+def foreign_database(path: Path) -> Iterator[Any]:
+    """A database of another program, read only, with rows by the names of their columns.
+
+    StoreFault if it is none, or cannot be read: it may hold anything.
+    """
     try:
-        db = _looked_at(path, "mode=ro")
+        with contextlib.closing(_looked_at(path, "mode=ro")) as db:
+            db.set_busy_timeout(_FOREIGN_WAIT_MS)
+            db.row_trace = lambda cursor, row: dict(
+                zip((name for name, *_ in cursor.getdescription()), row, strict=True)
+            )
+            yield db
     except apsw.Error as fault:
         raise StoreFault(f"{type(fault).__name__}: {fault}") from None
-    db.set_busy_timeout(_FOREIGN_WAIT_MS)
-    with contextlib.closing(db):
-        yield ForeignDatabase(db)
