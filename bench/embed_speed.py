@@ -17,8 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from claude_memory.embed.local import LocalEmbedder
-from claude_memory.embed.models import MODEL_ID, BundledModel
+from claude_memory.embed.local import MODEL_ID, BundledModel, LocalEmbedder
 
 QUERY = "where did the throttle numbers on our endpoints come from"
 TEXT = (
@@ -56,12 +55,11 @@ def measured(repeat: int) -> dict[str, float]:
     }
     with tempfile.TemporaryDirectory() as scratch:
         cache = Path(scratch)
-        source = BundledModel(cache)
-        figures["conversion, s"] = _seconds(source.files)
+        embedder = BundledModel(cache)
+        figures["conversion, s"] = _seconds(embedder.files)
         figures["cache, MB"] = sum(path.stat().st_size for path in (cache / MODEL_ID).iterdir()) / 1e6
-        figures["check at load, ms"] = 1e3 * _median(source.files, repeat)
+        figures["check at load, ms"] = 1e3 * _median(embedder.files, repeat)
         figures |= _new_process(cache, max(3, repeat // 4))
-        embedder = LocalEmbedder(source)
         embedder.embed(["warm"])
         figures["12-token query, ms"] = 1e3 * _varied(embedder, QUERY, repeat)
         figures["100-token text, ms"] = 1e3 * _varied(embedder, TEXT, repeat)

@@ -60,7 +60,7 @@ from claude_memory.search.ranking import FEEDBACK_SOURCES, feedback_sources
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.base import Store
-from claude_memory.store.postgres import directory
+from claude_memory.store.postgres import team_store
 from claude_memory.store.postgres.team_server import conninfo
 
 MODEL, LENGTH, WORDS, PROCESSES, ALONE = "bench", 384, 20_000, 4, 100
@@ -261,11 +261,11 @@ def exchanges(server: Server, home: Path, count: int) -> dict[str, Any]:
     """CPU time that exchanges take from the hook's file to the server, by what takes it."""
     from claude_memory.hook import claude_memory_hook as hook
 
-    login = directory.create_team(server.url(), "exchanges", "ann")
+    login = team_store.create_team(server.url(), "exchanges", "ann")
     assert login is not None
     work, chance, spent = home / "work", random.Random(2), dict[str, float]()
     work.mkdir()
-    flags = {"store": directory.login_url(server.url(), login)}
+    flags = {"store": team_store.login_url(server.url(), login)}
     with Memory.open(home / "memory", work, flags=flags) as memory:
         memory.remember(NewMemory(body="So that everything is loaded and connected."))
         memory.upkeep.vectors.some()
@@ -343,10 +343,10 @@ def alike(server: Server, home: Path, data: Path, names: list[str]) -> dict[str,
             replace(unit, when=unit.when or start + timedelta(minutes=place))
             for place, unit in enumerate(corpus.units)
         )
-        login = directory.create_team(server.url(), f"alike {number}", "ann")
+        login = team_store.create_team(server.url(), f"alike {number}", "ann")
         assert login is not None
         answers = []
-        for store in ("", directory.login_url(server.url(), login)):
+        for store in ("", team_store.login_url(server.url(), login)):
             folder = home / f"{number} {bool(store)}"
             folder.mkdir()
             with Memory.open(folder / "memory", folder, flags={"store": store}) as memory:
@@ -404,7 +404,7 @@ def main() -> None:
 
 def filled(server: Server, home: Path, memories: int, projects: int) -> dict[str, float]:
     """Fill the server and, in another process, the file; tells how long each took."""
-    assert directory.create_team(server.url(), "bench", "ann") is not None
+    assert team_store.create_team(server.url(), "bench", "ann") is not None
     filling = multiprocessing.Process(target=fill_file, args=(home, memories, projects))
     filling.start()
     began = time.time()
@@ -423,8 +423,8 @@ def run(server: Server, home: Path, given: argparse.Namespace, *, is_filled: boo
     projects = [f"p{number + 1}" for number in range(given.projects)]
     in_file = json.loads((home / "projects.json").read_text())
     acts = ["write"] * given.writers + ["read"] * given.readers
-    invited = [directory.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
-    urls = [directory.login_url(server.url(), one) for one in invited]
+    invited = [team_store.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
+    urls = [team_store.login_url(server.url(), one) for one in invited]
     report["load_average"] = os.getloadavg()
     report["alone"] = {
         "server": alone(urls[0], projects, server),

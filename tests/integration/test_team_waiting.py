@@ -26,7 +26,7 @@ from claude_memory.model import (
     StoredMemory,
 )
 from claude_memory.store.model import Entity, Mention, NewMessage, Relation, Review, Strength, Understood
-from claude_memory.store.postgres import directory
+from claude_memory.store.postgres import team_store
 from claude_memory.store.postgres.team_store import PostgresStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -171,10 +171,10 @@ def member(postgres: Server) -> Iterator[Callable[[str], Writer]]:
     with contextlib.ExitStack() as opened:
 
         def made(name: str) -> Writer:
-            login = directory.create_team(postgres.url(), team, name) or directory.invite(
+            login = team_store.create_team(postgres.url(), team, name) or team_store.invite(
                 postgres.url(), team, name
             )
-            writer = Writer(directory.login_url(postgres.url(), login))
+            writer = Writer(team_store.login_url(postgres.url(), login))
             opened.callback(writer.store.close)
             return writer
 

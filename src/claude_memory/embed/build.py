@@ -3,7 +3,7 @@
 The container: magic, u64 header length, JSON header, tokenizer JSON, then the tensors in header order. An
 int8 tensor is its values row by row, then one float32 scale for each group of values along a row. The model:
 a RoBERTa encoder with CLS pooling and the container's own numbers; the word table stays int8 with its scales.
-Imported only while converting; a change of the graph needs a new number of the recipe in `models`.
+Imported only while converting; a change of the graph needs a new number of the recipe in `local`.
 
 `python -m claude_memory.embed.build FOLDER` makes a wheel that holds the model and nothing else. It makes an
 installation independent of that package: where it is installed, the setting `embedder = "bundled"` takes it.
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from claude_memory.embed.models import CARRIED, PACKAGE, converted
+from claude_memory.embed.local import CARRIED, PACKAGE, converted
 from claude_memory.errors import EmbedderUnavailable, MemoryFault
 
 _MAGIC = b"HMSEMB01"
@@ -111,15 +111,13 @@ class Encoder:
         values = self._add("Reshape", values, self._ints("by_group", 0, 0, group_scales.shape[1], -1))
         scales = self._add("Gather", self._weight("word_scales", group_scales), "input_ids", axis=0)
         scales = self._add("Unsqueeze", scales, self._ints("axis3", 3))
-        word = self._add("Reshape", self._add("Mul", values, scales), self._ints("flat", 0, 0, -1))
-        return self._norm("emb_ln", self._add("Add", word, self._positions()))
-
-    def _positions(self) -> str:
+        words = self._add("Reshape", self._add("Mul", values, scales), self._ints("flat", 0, 0, -1))
         # Texts are padded on the right, so the n-th token has the n-th row; token type is always 0.
-        table = self._container.floats("pos_emb")[self._shape.position_offset :]
-        rows = self._weight("positions", table + self._container.floats("type_emb")[0])
+        rows = self._container.floats("pos_emb")[self._shape.position_offset :]
+        positions = self._weight("positions", rows + self._container.floats("type_emb")[0])
         length = self._add("Shape", "input_ids", start=1, end=2)
-        return self._add("Slice", rows, self._ints("from", 0), length, self._ints("axis0", 0))
+        places = self._add("Slice", positions, self._ints("from", 0), length, self._ints("axis0", 0))
+        return self._norm("emb_ln", self._add("Add", words, places))
 
     def _mask(self) -> str:
         kept = self._add("Cast", "attention_mask", to=_FLOAT)
@@ -169,7 +167,10 @@ class Encoder:
 
     def _weight(self, name: str, values: NDArray[Any]) -> str:
         if name not in self._weights:
-            self._weights[name] = _tensor(name, np.ascontiguousarray(values))
+            values = np.ascontiguousarray(values)
+            tensor = b"".join(_field(1, size) for size in values.shape)
+            tensor += _field(2, _ELEMENTS[values.dtype.name]) + _field(8, name)
+            self._weights[name] = tensor + _field(9, values.tobytes())
         return name
 
     def _ints(self, name: str, *values: int) -> str:
@@ -189,11 +190,6 @@ _AN_INT, _A_FLOAT, _A_STRING, _INTS = 2, 1, 3, 7  # types of attributes
 def _node(operator: str, inputs: Iterable[str], output: str, **attributes: Any) -> bytes:
     names = b"".join(_field(1, name) for name in inputs) + _field(2, output)
     return names + _field(4, operator) + b"".join(_field(5, _attribute(*item)) for item in attributes.items())
-
-
-def _tensor(name: str, values: NDArray[Any]) -> bytes:
-    shape = b"".join(_field(1, size) for size in values.shape) + _field(2, _ELEMENTS[values.dtype.name])
-    return shape + _field(8, name) + _field(9, values.tobytes())
 
 
 def _value(name: str, element: int, *shape: int | str) -> bytes:
@@ -257,7 +253,10 @@ def wheel(folder: Path) -> Path:
         f"{info}/METADATA": metadata.encode(),
         f"{info}/WHEEL": _WHEEL.encode(),
     }
-    record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
+    record = ""
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{module}-{VERSION}-py3-none-any.whl"
@@ -265,10 +264,6 @@ def wheel(folder: Path) -> Path:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return path
-
-
-def _digest(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _state
 from tokenizers import Tokenizer
 
 from claude_memory.embed import averaged
-from claude_memory.embed.models import ModelFiles
+from claude_memory.embed.local import ModelFiles
 from claude_memory.errors import EmbedderUnavailable
 
 Vector = NDArray[np.float32]

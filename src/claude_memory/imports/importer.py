@@ -193,8 +193,7 @@ def _read(
         """Small files share a transaction: each commit costs a sync and a piece of the index."""
         messages = [_placed(message, projects, store) for batch in waiting for message in batch.messages]
         added = store.archive.add(messages, projects, [batch.file for batch in waiting])
-        for name in ("sessions", "messages", "duplicates", "events"):
-            counts[name] += getattr(added, name)
+        counts.update(added._asdict())
         for batch in waiting:
             counts.update(files=batch.last, read_bytes=batch.read)
             unread.update({(batch.file.path, reason): count for reason, count in batch.unread.items()})
@@ -212,13 +211,6 @@ def _read(
         if sum(len(item.messages) for item in waiting) >= COMMIT_MESSAGES:
             commit()
     return commit()
-
-
-def _batches(tasks: list[Task], settings: Settings, wanted: int | None, total: int) -> Iterator[Batch]:
-    count = wanted if wanted is not None else min(os.cpu_count() or 1, 3)
-    if count and tasks and (wanted or total >= POOL_FROM_BYTES):
-        return pooled(tasks, settings, min(count, len(tasks)))
-    return (batch for task in tasks for batch in batches(task, settings))
 
 
 def _placed(message: NewMessage, projects: dict[str, ProjectId], store: Store) -> NewMessage:
@@ -267,11 +259,16 @@ def batches(task: Task, settings: Settings) -> Iterator[Batch]:
     """The source's batches; a file that cannot be read gives one that says so and holds nothing."""
     run = _Reading(task, settings)
     try:
-        yield from run.batches()
+        for document in run.documents():
+            run.keep(run.reader.feed(document))
+            is_full = run.offset - run.began >= BATCH_BYTES or len(run.messages) >= BATCH_MESSAGES
+            if is_full and run.reader.settled:
+                yield run.batch(last=False)
+        run.keep(run.reader.finish())
     except (OSError, EOFError, ValueError) as fault:
         said = (getattr(fault, "strerror", "") or "").lower() or " ".join(str(fault).split())
         run.unread[said[:_REASON_CHARACTERS] or "it ends too early"] += 1
-        yield run.batch(last=True)
+    yield run.batch(last=True)
 
 
 class _Reading:
@@ -292,16 +289,7 @@ class _Reading:
         path = str(self.source.path)
         self.preparer = Preparer(agent, settings, _exclusions, calls, path, task.own_machine)
 
-    def batches(self) -> Iterator[Batch]:
-        for document in self._documents():
-            self._keep(self.reader.feed(document))
-            is_full = self.offset - self.began >= BATCH_BYTES or len(self.messages) >= BATCH_MESSAGES
-            if is_full and self.reader.settled:
-                yield self.batch(last=False)
-        self._keep(self.reader.finish())
-        yield self.batch(last=True)
-
-    def _documents(self) -> Iterator[Mapping[str, Any]]:
+    def documents(self) -> Iterator[Mapping[str, Any]]:
         """What is new, with the place behind each; what is one document, or a database, as a whole."""
         if not self.can_go_on:
             yield from sources.whole(self.source)
@@ -325,7 +313,7 @@ class _Reading:
                 if document is not None:
                     yield document
 
-    def _keep(self, turns: Sequence[Turn]) -> None:
+    def keep(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
             if self.ours is None and turn.role is Role.USER:
                 self.ours = turn.text.startswith(SUMMING_UP)
@@ -391,13 +379,18 @@ def prints(path: Path, offset: int) -> tuple[str, str]:
 # --- workers: sources are dealt out in turn and taken back in order, so that the store is always the same
 
 
-def pooled(tasks: Sequence[Task], settings: Settings, count: int) -> Iterator[Batch]:
-    """The batches of all tasks, in the tasks' order, read by so many workers, each one batch ahead."""
+def _batches(tasks: list[Task], settings: Settings, wanted: int | None, total: int) -> Iterator[Batch]:
+    """The batches of all tasks, in the tasks' order; of many bytes by workers, each one batch ahead."""
+    count = min(len(tasks), min(os.cpu_count() or 1, 3) if wanted is None else wanted)
     workers: list[Child] = []
+    if not count or not (wanted or total >= POOL_FROM_BYTES):
+        for task in tasks:
+            yield from batches(task, settings)
+        return
     try:
         for number in range(count):
             workers.append(Child(__name__, "work"))
-            workers[-1].send((list(tasks[number::count]), settings))
+            workers[-1].send((tasks[number::count], settings))
         for number in range(len(tasks)):
             batch: Batch | None = None
             while batch is None or not batch.last:
@@ -418,5 +411,6 @@ def work() -> None:
         os.nice(5)
     with suppress(BrokenPipeError, EOFError):  # nobody is there to hear of it
         tasks, settings = parent.receive()
-        for batch in (batch for task in tasks for batch in batches(task, settings)):
-            parent.send(batch)
+        for task in tasks:
+            for batch in batches(task, settings):
+                parent.send(batch)

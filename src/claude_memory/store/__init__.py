@@ -76,7 +76,7 @@ def push_summaries(
     url: str, summaries: Sequence[tuple[Any, ...]], sessions: Sequence[tuple[Any, ...]]
 ) -> None:
     """Write rows to plain tables at a server."""
-    _postgres("directory").push(url, summaries, sessions)
+    _postgres("team_store").push(url, summaries, sessions)
 
 
 def _open_server(url: str, patience_ms: int | None) -> PostgresStore:

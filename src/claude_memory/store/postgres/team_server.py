@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -349,8 +350,10 @@ class TeamServer(Pool):
         self._patience_ms = patience_ms
         self._team = (parse_qs(urlsplit(url).query).get("team") or [""])[0]  # or the person's first one
         self._conninfo = conninfo(url)
-        self._idle: list[psycopg.Connection[Any]] = []
-        self._room = threading.BoundedSemaphore(CONNECTIONS)
+        # What is idle lies on top; below it, places for connections that are not made yet.
+        self._places: LifoQueue[psycopg.Connection[Any] | None] = LifoQueue()
+        for _ in range(CONNECTIONS):
+            self._places.put(None)
         self._closed = False
         with translated(self.where), self._connected() as first:
             self.person = self._welcome(first)
@@ -398,10 +401,8 @@ class TeamServer(Pool):
         )
         return int(row[0])
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[PostgresDatabase]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
-            yield PostgresDatabase(connection, self.person)
+    def reading(self) -> AbstractContextManager[PostgresDatabase]:
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresDatabase]:
@@ -409,62 +410,59 @@ class TeamServer(Pool):
             raise StoreFault(f"{self.where} cannot be written: CLAUDE_MEMORY_READONLY is set")
         hurried = self._hurried_ms()
         wait = f"; SET LOCAL lock_timeout = {max(1, int(hurried)):d}" if hurried is not None else ""
-        with self._transaction(f"BEGIN{wait}") as connection:
-            db = PostgresDatabase(connection, self.person)
+        with self._transaction(f"BEGIN{wait}") as db:
             yield db
-        for (
-            space
-        ) in db.grown:  # each in a transaction of its own: nobody's rows are held while terms are counted
+        # Each in a transaction of its own: nobody's rows are held while terms are counted.
+        for space in db.grown:
             from claude_memory.store.postgres.finding import renew_lexicon
 
-            with contextlib.suppress(StoreFault), self._transaction("BEGIN") as connection:
-                renew_lexicon(PostgresDatabase(connection, self.person), space)
+            with contextlib.suppress(StoreFault), self._transaction("BEGIN") as counting:
+                renew_lexicon(counting, space)
         if self.after_write is not None:
             self.after_write()
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[psycopg.Connection[Any]]:
+    def _transaction(self, begin: str) -> Iterator[PostgresDatabase]:
         if self._closed:
             raise StoreFault("the store is closed")
-        if not self._room.acquire(timeout=CONNECT_SECONDS):
-            raise StoreBusy(f"no connection to {self.where} became free in time; try again in a moment")
+        try:
+            connection = self._places.get(timeout=CONNECT_SECONDS)
+        except Empty:
+            busy = f"no connection to {self.where} became free in time; try again in a moment"
+            raise StoreBusy(busy) from None
         try:
             with translated(self.where):
-                connection = self._begun(begin)
+                connection = self._begun(connection, begin)
                 try:
-                    yield connection
+                    yield PostgresDatabase(connection, self.person)
                     connection.execute("COMMIT")
                 except BaseException:
                     with contextlib.suppress(psycopg.Error):
                         connection.execute("ROLLBACK")
                     raise
-                finally:
-                    self._give_back(connection)
         finally:
-            self._room.release()
+            is_idle = connection is not None and connection.info.transaction_status == TransactionStatus.IDLE
+            if connection is not None and (self._closed or not is_idle):
+                connection.close()
+                connection = None
+            self._places.put(connection)
 
-    def _begun(self, begin: str) -> psycopg.Connection[Any]:
+    def _begun(self, idle: psycopg.Connection[Any] | None, begin: str) -> psycopg.Connection[Any]:
         """A connection in a new transaction; one that broke meanwhile shows now, and another is made."""
-        with contextlib.suppress(IndexError):  # none is idle
-            while True:
-                known = self._idle.pop()
-                try:
-                    known.execute(begin)
-                    return known
-                except psycopg.OperationalError:
-                    known.close()
+        if idle is not None:
+            try:
+                idle.execute(begin)
+                return idle
+            except psycopg.OperationalError:
+                idle.close()
         made = self._connected()
         made.execute(begin)
         return made
 
-    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
-        if self._closed or connection.broken or connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.close()
-        else:
-            self._idle.append(connection)
-
     def close(self) -> None:
         """Close the connections of all threads; one that is in use is closed when it is given back."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        with contextlib.suppress(Empty):
+            while True:
+                if idle := self._places.get_nowait():
+                    idle.close()

@@ -228,15 +228,13 @@ def _truncate_log(db: SqliteDatabase) -> bool:
 
 
 class Connections(Pool):
-    def __init__(
-        self, path: Path, before_migration: Callable[[SqliteDatabase, int], None], patience_ms: int | None
-    ) -> None:
+    def __init__(self, path: Path, backups: Path, keep_backups: int, patience_ms: int | None) -> None:
         """Make or migrate the file where that is needed and possible; otherwise read what is there."""
         super().__init__()
         self.path, self._log = path, Path(f"{path}-wal")
         self._patience_ms = BUSY_TIMEOUT_MS if patience_ms is None else patience_ms
         self.when_replaced: Callable[[], None] = lambda: None
-        self._before_migration = before_migration
+        self._backups, self._keep_backups = backups, keep_backups
         self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
@@ -254,7 +252,9 @@ class Connections(Pool):
             found = schema.version(db)
             if found < schema.CURRENT and self._writable:
                 if found:
-                    self._before_migration(db, found)
+                    from claude_memory.store.sqlite.inspection import copy_before_migration
+
+                    copy_before_migration(db, found, self._backups, self._keep_backups)
                 schema.migrate(db)
             elif found == 0:
                 raise StoreFault(f"cannot make a store at {self.path}: the folder is read-only")

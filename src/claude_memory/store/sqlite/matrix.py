@@ -110,17 +110,10 @@ def copy_at(path: Path) -> MatrixCopy | None:
 class Matrix:
     """All vectors of a space and model at one moment: the file's, then what was committed since."""
 
-    def __init__(
-        self,
-        copy: MatrixCopy,
-        filed: Rows | None = None,
-        tail: Rows | None = None,
-        dead: frozenset[int] = frozenset(),
-    ) -> None:
+    def __init__(self, copy: MatrixCopy, *parts: Rows, dead: frozenset[int] = frozenset()) -> None:
         none = np.empty(0, row_type(copy.dimension))
-        self.copy = copy
-        self.parts: tuple[Rows, Rows] = (none if filed is None else filed, none if tail is None else tail)
-        self.dead = dead
+        self.copy, self.dead = copy, dead
+        self.parts = (*parts, none, none)[:2]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -154,11 +147,6 @@ class Matrix:
             joined[self._gone] = np.nan
         return joined
 
-    def living(self) -> Rows:
-        """All rows whose passage is there."""
-        whole = np.concatenate(self.parts)
-        return whole[~np.isin(whole["passage"], list(self.dead))] if self.dead else whole
-
     def with_tail(self, db: Database, through: int = 1 << 62) -> Matrix:
         """And what was committed since: new vectors, and passages that are gone; itself if nothing was."""
         of, added = self.copy, []
@@ -172,7 +160,8 @@ class Matrix:
         if of is self.copy:
             return self
         filed, tail = self.parts
-        return Matrix(of, filed, np.concatenate([tail, *added]), self.dead | {passage for _, passage in gone})
+        dead = self.dead | {passage for _, passage in gone}
+        return Matrix(of, filed, np.concatenate([tail, *added]), dead=dead)
 
 
 class Matrices:
@@ -214,7 +203,9 @@ class Matrices:
 
     def _written(self, held: Matrix) -> Matrix:
         """Write the file anew, with the rows that live; one that was there goes."""
-        living = held.living()
+        living = np.concatenate(held.parts)
+        if held.dead:
+            living = living[~np.isin(held.passages, list(held.dead))]
         copy = held.copy._replace(rows=len(living))
         try:
             files.private_folder(self._folder)

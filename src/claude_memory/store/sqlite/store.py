@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from claude_memory.store.sql import rows
 from claude_memory.store.sql.memories import Memories
 from claude_memory.store.sql.rows import to_json
 from claude_memory.store.sqlite import connection
-from claude_memory.store.sqlite.connection import Connections, SqliteDatabase
+from claude_memory.store.sqlite.connection import Connections
 from claude_memory.store.sqlite.schema import key
 
 if TYPE_CHECKING:
@@ -72,14 +72,17 @@ class SqliteMemories(Memories):
         super().__init__(connections)
         self._file = connections
         self._cache = cache
-        self._matrices: Matrices | None = None
-        self._guard = threading.Lock()
         connections.when_replaced = self.close
+
+    @cached_property
+    def _matrices(self) -> Matrices:
+        from claude_memory.store.sqlite.matrix import Matrices
+
+        return Matrices(self._cache)
 
     def close(self) -> None:
         """Let go of vectors: of a file that was replaced, they stand under numbers of other passages."""
-        with self._guard:
-            self._matrices = None
+        self.__dict__.pop("_matrices", None)
 
     def scrub(self) -> None:
         """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
@@ -108,9 +111,7 @@ class SqliteMemories(Memories):
         with self._connections.reading() as db:
             look = _Look(db, scope, MemoryFilter())
             passages, length = look.totals()
-            keys = {term: [key(space, term) for space in look.spaces] for term in terms}
-            counts = look.frequencies(chain.from_iterable(keys.values()))
-        frequency = {term: sum(counts.get(place, 0) for place in places) for term, places in keys.items()}
+            frequency = {term: sum(places.values()) for term, places in look.counts(terms).items()}
         return TermStatistics(passages, length / passages if passages else 0.0, frequency)
 
     def text_candidates(
@@ -124,12 +125,9 @@ class SqliteMemories(Memories):
     def vector_candidates(
         self, scope: SearchScope, filter_: MemoryFilter, near: bytes | PassageId, model: str, limit: int
     ) -> VectorScan:
-        from claude_memory.store.sqlite.matrix import Matrices
-
-        with self._guard:
-            matrices = self._matrices = self._matrices or Matrices(self._cache)
         with self._connections.reading() as db:
-            return _Look(db, scope, filter_).by_vector(matrices, _vector_of(db, near, model), model, limit)
+            vector = _vector_of(db, near, model)
+            return _Look(db, scope, filter_).by_vector(self._matrices, vector, model, limit)
 
     def cosines(
         self, near: bytes | PassageId, model: str, ids: Sequence[PassageId]
@@ -160,15 +158,9 @@ class SqliteStore(Store):
 
         `patience_ms` is how long a call waits for another process that writes.
         """
-
-        def back_up(db: SqliteDatabase, version: int) -> None:
-            from claude_memory.store.sqlite import inspection
-
-            inspection.copy_before_migration(db, version, home / "backups", keep_backups)
-
         self.path = path
         self._cache = home / "cache" / "vectors"
-        self._connections = Connections(path, back_up, patience_ms)
+        self._connections = Connections(path, home / "backups", keep_backups, patience_ms)
         super().__init__(self._connections, SqliteMemories(self._connections, self._cache))
 
     def check(self) -> Integrity:
@@ -208,11 +200,13 @@ class _Look:
         self._restricts = filter_.restricts
         self._condition, self._values = rows.filter_sql(filter_)
 
-    def _passing(self, ids: Sequence[int]) -> set[int]:
-        """Those of some passages that the filter lets through."""
+    def _passing(self, ids: Sequence[int]) -> list[int]:
+        """Those of some passages that the filter lets through, in their order."""
         statement = f"""SELECT q.id FROM json_each(:ids) wanted JOIN passages q ON q.id = wanted.value
             JOIN memories m ON m.number = q.memory WHERE {self._condition}"""
-        return {id_ for (id_,) in self._db.execute(statement, {**self._values, "ids": rows.id_list(ids)})}
+        found = self._db.execute(statement, {**self._values, "ids": rows.id_list(ids)})
+        through = {id_ for (id_,) in found}
+        return [id_ for id_ in ids if id_ in through]
 
     def _all_passing(self) -> list[int]:
         """Every passage in scope that the filter lets through."""
@@ -230,10 +224,15 @@ class _Look:
         passages, length = next(self._db.execute(statement, (rows.id_list(self.spaces),)))
         return int(passages), float(length)
 
-    def frequencies(self, keys: Iterable[str]) -> dict[str, int]:
-        """How many passages hold each key, of those that any holds."""
+    def counts(self, terms: Iterable[str]) -> dict[str, dict[int, int]]:
+        """How many passages hold each term, by the spaces in which any holds it."""
+        keys = {key(space, term): (term, space) for term in terms for space in self.spaces}
         statement = "SELECT term, passages FROM lexicon WHERE term IN (SELECT value FROM json_each(?))"
-        return dict(self._db.execute(statement, (to_json(list(keys)),)))
+        counted: dict[str, dict[int, int]] = {term: {} for term, _ in keys.values()}
+        for name, count in self._db.execute(statement, (to_json(list(keys)),)):
+            term, space = keys[name]
+            counted[term][space] = count
+        return counted
 
     def by_words(self, terms: Mapping[str, float], limit: int) -> list[PassageId]:
         postings = self._postings(terms)
@@ -250,17 +249,13 @@ class _Look:
 
     def _postings(self, terms: Mapping[str, float]) -> dict[int, list[Posting]]:
         """Per space the terms that occur there, rarest first, with their weight in the whole scope."""
-        keys = {(space, term): key(space, term) for term in terms for space in self.spaces}
-        counts = self.frequencies(keys.values())
         passages, _ = self.totals()
-        holding: defaultdict[str, int] = defaultdict(int)
-        for (_, term), name in keys.items():
-            holding[term] += counts.get(name, 0)
         by_space: defaultdict[int, list[Posting]] = defaultdict(list)
-        for (space, term), name in keys.items():
-            if counts.get(name, 0) > 0:
-                idf = math.log(1 + (passages - holding[term] + 0.5) / (holding[term] + 0.5))
-                by_space[space].append(Posting(counts[name], name, terms[term] * idf))
+        for term, counts in self.counts(terms).items():
+            holding = sum(counts.values())
+            weight = terms[term] * math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
+            for space, count in counts.items():
+                by_space[space].append(Posting(count, key(space, term), weight))
         return {space: sorted(postings) for space, postings in by_space.items()}
 
     def _affordable(self, postings: Sequence[Posting]) -> list[Posting]:
@@ -288,15 +283,13 @@ class _Look:
     ) -> list[int]:
         """Passages by their summed scores over all spaces; equal ones newest first."""
         total = int(self._db.execute("SELECT coalesce(sum(passages), 0) FROM spaces").get)
-        scored = [
-            pair for postings in plan.values() for pair in self._scored(postings, total, limit, allowed)
-        ]
-        scored.sort(key=lambda pair: (pair[1], -pair[0]))
-        return [rowid for rowid, _ in scored][: limit if limit >= 0 else None]
+        scored = chain(*(self._scored(postings, total, limit, allowed) for postings in plan.values()))
+        ranked = sorted(scored, key=lambda pair: (pair[1], -pair[0]))
+        return [rowid for rowid, _ in ranked][: limit if limit >= 0 else None]
 
     def _scored(
         self, postings: Sequence[Posting], total: int, limit: int, allowed: Sequence[int] | None
-    ) -> list[tuple[int, float]]:
+    ) -> list[tuple[Any, ...]]:
         values: dict[str, Any] = {"limit": limit}
         parts = []
         for place, (passages, name, weight, floor) in enumerate(postings):
@@ -305,21 +298,21 @@ class _Look:
                 values[f"floor{place}"] = floor
                 parts.append(_NOTED.format(n=place))
             else:
-                values[f"factor{place}"] /= _fts5_idf(total, passages)
+                # bm25() multiplies with the rarity in the whole table; it is divided out again.
+                odds = (total - passages + 0.5) / (passages + 0.5)
+                values[f"factor{place}"] /= math.log(odds) if odds > 1 else 1e-6
                 parts.append(_SCORED.format(n=place, allowed="" if allowed is None else _ALLOWED))
         if allowed is not None:
             values["allowed"] = rows.id_list(allowed)
         # The empty part keeps SQLite from merging a single part into the sum, where bm25() cannot work.
         statement = _SUMMED.format(parts=" UNION ALL ".join([*parts, "SELECT 0, 0.0 WHERE 0"]))
-        return [(rowid, score) for rowid, score in self._db.execute(statement, values)]
+        return rows.fetch(self._db, statement, values)
 
     def _first_passing(self, ranked: Sequence[int], limit: int) -> list[int]:
         found: list[int] = []
         start, size = 0, 2 * limit
         while len(found) < limit and start < len(ranked):
-            chunk = ranked[start : start + size]
-            through = self._passing(chunk)
-            found += [id_ for id_ in chunk if id_ in through]
+            found += self._passing(ranked[start : start + size])
             start, size = start + size, size * 4
         return found[:limit]
 
@@ -345,9 +338,8 @@ class _Look:
             score, passage = score[living], passage[living]
         if not len(score):
             return _NOTHING_NEAR
-        best = self._nearest(passage, score, limit)
-        figures = float(score.min()), float(score.mean()), float(score.std())
-        return VectorScan(tuple(best), len(score), *figures)
+        best = tuple(self._nearest(passage, score, limit))
+        return VectorScan(best, len(score), float(score.min()), float(score.mean()), float(score.std()))
 
     def _nearest(
         self, passages: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], limit: int
@@ -360,9 +352,8 @@ class _Look:
         while limit > 0:
             top = np.argpartition(-scores, size - 1)[:size] if size < len(scores) else np.arange(len(scores))
             top = top[np.lexsort((-passages[top], -scores[top]))]
-            pairs = list(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
-            through = self._passing([id_ for id_, _ in pairs])
-            best = [(PassageId(id_), score) for id_, score in pairs if id_ in through][:limit]
+            score_of = dict(zip(passages[top].tolist(), scores[top].tolist(), strict=True))
+            best = [(PassageId(id_), score_of[id_]) for id_ in self._passing(list(score_of))[:limit]]
             if len(best) == limit or size >= len(passages):
                 break
             size *= 4
@@ -370,9 +361,3 @@ class _Look:
                 allowed = np.isin(passages, self._all_passing())
                 passages, scores, size = passages[allowed], scores[allowed], limit
         return best
-
-
-def _fts5_idf(passages: int, holding: int) -> float:
-    """What bm25() multiplies with, over the whole table; divided out again."""
-    value = math.log((passages - holding + 0.5) / (holding + 0.5)) if passages >= holding else 0.0
-    return value if value > 0 else 1e-6
