@@ -154,10 +154,11 @@ class PostgresMemories(Memories):
         with self._connections.reading() as db:
             counted = _Counts(db, scope)
             counts = counted.of(asked)
-            weights = {
-                term: asked[term] * _idf(counted.passages, sum(found.values()))
-                for term, found in counts.items()
-            }
+            weights = {}
+            for term, places in counts.items():
+                holding = sum(places.values())
+                odds = (counted.passages - holding + 0.5) / (holding + 0.5)
+                weights[term] = asked[term] * math.log(1 + odds)
             keys = _affordable(counts, weights, most)
             values |= {"keys": list(keys), "weights": list(keys.values()), "limit": most}
             found = rows.fetch(db, _HOLDING.format(condition=condition), values) if keys else []
@@ -274,10 +275,6 @@ def _bm25(columns: Sequence[str], weights: Mapping[str, float], mean: float) -> 
                 frequency[word] += worth
     norm = _K1 * (1 - _B + _B * length / mean) if mean else _K1
     return sum(weights[term] * tf * (_K1 + 1) / (tf + norm) for term, tf in frequency.items())
-
-
-def _idf(passages: float, holding: int) -> float:
-    return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
 
 
 def written(vector: bytes) -> str:

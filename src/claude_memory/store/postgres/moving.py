@@ -20,7 +20,7 @@ from claude_memory.store.postgres.finding import written
 from claude_memory.store.postgres.migrations import BESIDE_MEMORIES
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
 from claude_memory.store.sql import rows
-from claude_memory.store.sql.rows import unpacked
+from claude_memory.store.sql.rows import packed, unpacked
 from claude_memory.store.sqlite.connection import drop_logs
 from claude_memory.store.sqlite.store import SqliteStore
 
@@ -143,7 +143,7 @@ def _messages(
     made, texts = [], []
     for row in batch:
         text, values = unpacked(row[body]), list(row)
-        values[body], values[failed] = goal.body(text), bool(row[failed])
+        values[body], values[failed] = packed(text, always=bool(goal.user_space)), bool(row[failed])
         made.append(values)
         texts.append((row[number], indexed(row[tool] or "", text)))
     return made, texts

@@ -27,7 +27,6 @@ from claude_memory.platform.files import reads_only
 from claude_memory.store.base import Pool
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import PERSONAL, SCHEMA
-from claude_memory.store.sql.rows import packed
 from claude_memory.store.sql.write import Terms
 
 CONNECT_SECONDS = 10
@@ -130,6 +129,7 @@ class PostgresDatabase:
     )
 
     is_shared = True
+    messages = "SELECT count(*) FROM messages"
 
     def __init__(self, connection: psycopg.Connection[Any], person: int) -> None:
         self._connection = connection
@@ -168,9 +168,6 @@ class PostgresDatabase:
         statement = "SELECT nextval('messages_number_seq') FROM generate_series(1, ?) ORDER BY 1"
         return [number for (number,) in self.execute(statement, (count,))]
 
-    def body(self, text: str) -> str | bytes:
-        return packed(text, always=True)
-
     def put_messages(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
     ) -> None:
@@ -195,9 +192,6 @@ class PostgresDatabase:
         statement = "SELECT messages FROM word_counts(CAST(? AS text[])) ORDER BY place"
         counts = self.execute(statement, (self.question(asked),)).fetchall() if asked else []
         return {word: count for word, (count,) in zip(asked, counts, strict=True)}
-
-    def message_count(self) -> int:
-        return int(self.execute("SELECT count(*) FROM messages").get)
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
         statement = """SELECT word FROM (SELECT unnest(words) AS word FROM

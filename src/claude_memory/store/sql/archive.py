@@ -252,7 +252,7 @@ class Archive(StorePart):
     def word_counts(self, words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         """About how many messages there are, and in how many of them each word stands."""
         with self._connections.reading() as db:
-            return db.message_count(), db.word_counts(words_of(" ".join(words)))
+            return int(db.execute(db.messages).get or 0), db.word_counts(words_of(" ".join(words)))
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
         """Words of messages that begin so, the most common first."""

@@ -17,7 +17,7 @@ from claude_memory.redact.erasure import ERASED
 from claude_memory.store.model import Archived, ImportFile, NewMessage, Understood
 from claude_memory.store.sql import changes, rows, write
 from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
-from claude_memory.store.sql.rows import kept, to_json, unpacked
+from claude_memory.store.sql.rows import kept, packed, to_json, unpacked
 from claude_memory.text.quotation import clean
 from claude_memory.text.words import shorten
 from claude_memory.understand import commands
@@ -158,7 +158,11 @@ class Addition:
         return message if text == message.text else message._replace(text=text, packed=None)
 
     def _content(self, message: NewMessage, moment: int) -> tuple[Any, ...]:
-        body = message.packed if message.packed is not None else self._db.body(kept(message.text))
+        body = (
+            message.packed
+            if message.packed is not None
+            else packed(kept(message.text), always=self._db.is_shared)
+        )
         event = message.event.id if message.event else message.event_id or None
         called = (kept(message.tool) or None, kept(message.call) or None, event, body)
         ways = (message.speaker or None, message.manner or None, kept(message.branch) or None)

@@ -339,7 +339,9 @@ def _rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
 def reword(db: Database, number: int, tool: str, before: str, after: str) -> None:
     """Give a message other words, in its row and in the index."""
     db.replace_words(number, indexed(tool, before), indexed(tool, after))
-    db.execute("UPDATE messages SET body = ? WHERE number = ?", (db.body(after), number))
+    db.execute(
+        "UPDATE messages SET body = ? WHERE number = ?", (rows.packed(after, always=db.is_shared), number)
+    )
 
 
 def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:

@@ -75,6 +75,7 @@ class SqliteDatabase(apsw.Connection):
     log: tuple[int, int] | None = None  # None where it keeps none
     user_space = 0
     is_shared = False
+    messages = "SELECT max(number) FROM messages"  # about how many there are
     settled = "1 = 1"  # one writer at a time: numbers are given in the order of commits
     holding = (
         "message_index i JOIN messages m ON m.number = i.rowid",
@@ -101,11 +102,6 @@ class SqliteDatabase(apsw.Connection):
         last = int(self.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").get or 0)
         return range(last + 1, last + 1 + count)
 
-    def body(self, text: str) -> str | bytes:
-        from claude_memory.store.sql.rows import packed
-
-        return packed(text)
-
     def put_messages(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[tuple[int, str]]
     ) -> None:
@@ -123,9 +119,6 @@ class SqliteDatabase(apsw.Connection):
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         statement = "SELECT doc FROM message_terms WHERE term = ?"
         return {word: int(self.execute(statement, (word,)).get or 0) for word in words}
-
-    def message_count(self) -> int:
-        return int(self.execute("SELECT max(number) FROM messages").get or 0)
 
     def words_beginning(self, start: str, limit: int) -> list[str]:
         values = {"first": start, "read": _RANGE_READ, "limit": limit}
