@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
 _JOIN_TIMEOUT_MS = 250  # a search must not wait for a writer only to note a folder's new name
+_VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
+# Of what is wrong in any store, whatever holds its text index.
+NO_PASSAGE = """SELECT count(*) FROM memories m
+    WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)"""
 _OF_PROJECT = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
 
 
@@ -211,6 +215,17 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the store, in all threads."""
+
+
+def checked(db: Database, entries: str, wrong: Mapping[str, str]) -> Integrity:
+    """What there is, `entries` of it in the text index; statements count what is `wrong`."""
+    from claude_memory.store.model import Integrity
+
+    found = {what: db.execute(statement).get for what, statement in wrong.items()}
+    problems = tuple(f"{count} {what}" for what, count in found.items() if count)
+    tables = ("memories", "passages", entries)
+    memories, passages, texts = (int(db.execute(f"SELECT count(*) FROM {table}").get) for table in tables)
+    return Integrity(problems, memories, passages, texts, dict(db.execute(_VECTORS)))
 
 
 def counted(db: Database, project: str | None, *, version: int, size_bytes: int) -> StoreStats:

@@ -24,8 +24,7 @@ from psycopg.types.json import Jsonb
 
 from claude_memory.errors import ConfigFault, InvalidInput
 from claude_memory.model import ProjectId
-from claude_memory.store.base import Store, counted
-from claude_memory.store.model import Integrity
+from claude_memory.store.base import NO_PASSAGE, Store, checked, counted
 from claude_memory.store.postgres import finding, migrations
 from claude_memory.store.postgres.finding import PostgresMemories
 from claude_memory.store.postgres.migrations import MEMBERS, SCHEMA
@@ -35,22 +34,15 @@ from claude_memory.store.sql.feed import Feed
 
 if TYPE_CHECKING:
     from claude_memory.store.base import Database
-    from claude_memory.store.model import StoreStats
+    from claude_memory.store.model import Integrity, StoreStats
 
 _WRONG = {
-    "memories without a passage": """SELECT count(*) FROM memories m
-        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)""",
+    "memories without a passage": NO_PASSAGE,
     "passages without a text entry": "SELECT count(*) FROM passages WHERE terms IS NULL",
     "vectors of another length than the rest of their model": """SELECT count(*) FROM vectors v
         JOIN (SELECT model, min(vector_dims(vector)) AS usual FROM vectors GROUP BY model) f
           ON f.model = v.model WHERE vector_dims(v.vector) <> f.usual""",
 }
-_COUNTS = {
-    "memories": "SELECT count(*) FROM memories",
-    "passages": "SELECT count(*) FROM passages",
-    "text_entries": "SELECT count(*) FROM passages WHERE terms IS NOT NULL",
-}
-_VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
 _UNSWEPT = """SELECT EXISTS (SELECT 1 FROM tombstones
     WHERE salt <> (SELECT value FROM meta WHERE key = 'store')
       AND number > coalesce((SELECT CAST(value AS bigint) FROM meta WHERE key = 'swept'), 0))"""
@@ -124,10 +116,7 @@ class PostgresStore(Store):
 
     def check(self) -> Integrity:
         with self._server.reading() as db:
-            wrong = ((what, int(db.execute(statement).get)) for what, statement in _WRONG.items())
-            problems = tuple(f"{count} {what}" for what, count in wrong if count)
-            counts = {name: int(db.execute(statement).get) for name, statement in _COUNTS.items()}
-            return Integrity(problems=problems, vectors=dict(db.execute(_VECTORS)), **counts)
+            return checked(db, "passages WHERE terms IS NOT NULL", _WRONG)
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
         with self._server.reading() as db:

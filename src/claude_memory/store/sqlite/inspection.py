@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ import apsw
 
 from claude_memory.errors import StoreBusy, StoreCorrupt, StoreFault
 from claude_memory.platform import files
+from claude_memory.store.base import NO_PASSAGE, checked
 from claude_memory.store.model import Inspection, Integrity
 from claude_memory.store.sql import rows
 from claude_memory.store.sqlite import schema
@@ -29,6 +29,7 @@ from claude_memory.store.sqlite.connection import (
     translated,
 )
 from claude_memory.store.sqlite.schema import transaction
+from claude_memory.text.times import deadline
 
 _OLDEST_LIBRARY = (3, 51, 3)  # before it, two connections that write can lose a WAL's head
 _LOCK_WAIT_MS = 2_000  # a drain's batch takes a tenth of that; who holds it longer is stuck
@@ -38,8 +39,7 @@ _MOST_LINES = 20
 _PAGES_AT_ONCE = 4_096
 
 _WRONG = {
-    "memories without a passage": """SELECT count(*) FROM memories m
-        WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)""",
+    "memories without a passage": NO_PASSAGE,
     "passages without a memory": """SELECT count(*) FROM passages q
         WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.number = q.memory)""",
     "passages without a text entry": """SELECT count(*) FROM passages q
@@ -54,15 +54,10 @@ _WRONG = {
     "spaces whose count of passages is wrong": """SELECT count(*) FROM spaces s
         WHERE s.passages <> (SELECT count(*) FROM passages q WHERE q.space = s.number)""",
 }
-_COUNTS = {
-    "memories": "SELECT count(*) FROM memories",
-    "passages": "SELECT count(*) FROM passages",
-    "text_entries": "SELECT count(*) FROM text_index_docsize",
-}
+_ENTRIES = "text_index_docsize"
 _MIRRORED = "coalesce((SELECT through FROM cursors WHERE mirror = 'memories.jsonl'), 0)"
 _CHANGES = f"""SELECT (SELECT count(*) FROM changes WHERE sequence > {_MIRRORED}),
     coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)"""
-_VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model GROUP BY n.id"
 # What waits for the mirror may differ from it.
 _TEXTS = f"""SELECT id, title, body FROM memories WHERE id NOT IN (SELECT record ->> '$.memory.id'
     FROM changes WHERE sequence > {_MIRRORED} AND record ->> '$.memory.id' IS NOT NULL)"""
@@ -74,14 +69,13 @@ def check(db: SqliteDatabase, cache: Path) -> Integrity:
     problems = [f"SQLite: {line}" for (line,) in lines if line != "ok"]
     for table, rowid, parent, _ in db.execute("PRAGMA foreign_key_check"):
         problems.append(f"row {rowid} of {table} points at a row of {parent} that is gone")
-    for what, statement in _WRONG.items():
-        if count := db.execute(statement).get:
-            problems.append(f"{count} {what}")
+    found = checked(db, _ENTRIES, _WRONG)
+    problems += found.problems
     if cache.is_dir():
         from claude_memory.store.sqlite import matrix
 
         problems += matrix.damage(db, cache)
-    return Integrity(tuple(problems[:_MOST_LINES]), vectors=dict(db.execute(_VECTORS)), **_counted(db))
+    return found._replace(problems=tuple(problems[:_MOST_LINES]))
 
 
 def inspect(path: Path) -> Inspection:
@@ -102,17 +96,12 @@ def inspect(path: Path) -> Inspection:
                 pending_changes=pending,
                 last_change=last,
                 texts={id_: rows.digest(title, body) for id_, title, body in db.execute(_TEXTS)},
-                vectors=dict(db.execute(_VECTORS)),
-                **_counted(db),
-            )
+                **checked(db, _ENTRIES, {})._asdict(),
+            )._replace(problems=None)
         with _bounded(db):
             lines: list[Any] = db.execute("PRAGMA quick_check(3)").fetchall()
             return seen._replace(problems=tuple(line for (line,) in lines if line != "ok"))
         return seen
-
-
-def _counted(db: SqliteDatabase) -> dict[str, Any]:
-    return {name: db.execute(statement).get for name, statement in _COUNTS.items()}
 
 
 def _opened(path: Path) -> SqliteDatabase:
@@ -153,8 +142,7 @@ def _holder(path: Path) -> str:
 @contextlib.contextmanager
 def _bounded(db: SqliteDatabase) -> Iterator[None]:
     """What takes longer than a person would wait is left out."""
-    deadline = time.monotonic() + _LOOK_SECONDS
-    db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+    db.set_progress_handler(deadline(_LOOK_SECONDS), 10_000)
     try:
         with contextlib.suppress(apsw.InterruptError):
             yield
