@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from claude_memory.embed import open_embedder
+from claude_memory.embed import endpoint, open_embedder
 from claude_memory.embed.endpoint import EndpointEmbedder
 from claude_memory.errors import EmbedderUnavailable
 from claude_memory.settings import Settings
@@ -94,8 +94,13 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "_PAUSES_SECONDS", (0.0, 0.0))
+
+
 def embedder(server: Server, **more: Any) -> EndpointEmbedder:
-    return EndpointEmbedder(server.url, "small", pauses_seconds=(0.0, 0.0), **more)
+    return EndpointEmbedder(server.url, "small", **more)
 
 
 def numbers(stored: bytes) -> list[int]:
@@ -206,16 +211,17 @@ def test_a_refusal_is_final(status: int, server: Server) -> None:
     assert len(server.asked) == 1
 
 
-def test_a_server_that_hangs_is_given_up(server: Server) -> None:
+def test_a_server_that_hangs_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "_TIMEOUT_SECONDS", 0.1)
     server.queued = ["hang"] * 3
 
     with pytest.raises(EmbedderUnavailable, match="timed out"):
-        embedder(server, timeout_seconds=0.1).embed(["east"])
+        embedder(server).embed(["east"])
 
 
 def test_nobody_listening_is_told(server: Server) -> None:
     with pytest.raises(EmbedderUnavailable, match="does not answer"):
-        EndpointEmbedder("http://127.0.0.1:9", "small", pauses_seconds=()).embed(["east"])
+        EndpointEmbedder("http://127.0.0.1:9", "small").embed(["east"])
 
 
 @pytest.mark.parametrize(

@@ -33,22 +33,11 @@ _WORTH_RETRYING = frozenset({408, 425, 429, 500, 502, 503, 504})
 class EndpointEmbedder:
     """One model behind one URL. Its dimension is learnt from the first answer and must not change."""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        key_variable: str = "",
-        *,
-        timeout_seconds: float = _TIMEOUT_SECONDS,
-        pauses_seconds: Sequence[float] = _PAUSES_SECONDS,
-    ) -> None:
+    def __init__(self, url: str, model: str, key_variable: str = "") -> None:
         self._url = _embeddings_url(url)
         if not model:
             raise ConfigFault("an endpoint needs the setting `embedder_model`: the model's name there")
-        self._name = model
-        self._key_variable = key_variable
-        self._timeout = timeout_seconds
-        self._pauses = tuple(pauses_seconds)
+        self._name, self._key_variable = model, key_variable
         self._opener = urllib.request.build_opener(_NoRedirect())
         self._dimensions: int | None = None
         self._query = remembered(lambda text: self._vectors([text])[0])
@@ -69,18 +58,16 @@ class EndpointEmbedder:
         flat = [piece for text in pieces for piece in text]
         answers: list[list[float]] = []
         for start in range(0, len(flat), _BATCH_TEXTS):
-            answers += self._asked(flat[start : start + _BATCH_TEXTS])
+            batch = flat[start : start + _BATCH_TEXTS]
+            body = json.dumps({"model": self._name, "input": batch, "encoding_format": "float"})
+            answers += _parsed(self._post(body.encode()), len(batch))
+        for answer in answers:
+            self._dimensions = self._dimensions or len(answer)
+            if len(answer) != self._dimensions:
+                told = f"the endpoint's vectors changed from {self._dimensions} dimensions"
+                raise EmbedderUnavailable(f"{told}; is it another model?")
         made = (np.array(answer, np.float32) for answer in answers)
         return [to_int8(averaged(list(islice(made, len(text))), [*map(len, text)])) for text in pieces]
-
-    def _asked(self, batch: Sequence[str]) -> list[list[float]]:
-        body = json.dumps({"model": self._name, "input": batch, "encoding_format": "float"})
-        vectors = _parsed(self._post(body.encode()), len(batch))
-        self._dimensions = self._dimensions or len(vectors[0])
-        if any(len(vector) != self._dimensions for vector in vectors):
-            told = f"the endpoint's vectors changed from {self._dimensions} dimensions"
-            raise EmbedderUnavailable(f"{told}; is it another model?")
-        return vectors
 
     def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -90,9 +77,9 @@ class EndpointEmbedder:
                 raise EmbedderUnavailable(f"the environment variable {self._key_variable} holds no key")
             headers["Authorization"] = f"Bearer {key}"
         request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310  http(s) only
-        for pause in (*self._pauses, None):
+        for pause in (*_PAUSES_SECONDS, None):
             try:
-                with self._opener.open(request, timeout=self._timeout) as response:
+                with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
                     answer: bytes = response.read(_ANSWER_BYTES)  # what is longer is cut, and no JSON
                     return answer
             except urllib.error.HTTPError as fault:
