@@ -398,7 +398,9 @@ CURRENT = len(MIGRATIONS)
 
 
 def version(db: psycopg.Connection[Any]) -> int:
-    """The schema number of the database; 0 where none is."""
+    """The schema number of the database; 0 where none is. Refuses servers that are too old."""
+    if db.info.server_version < OLDEST_SERVER:
+        raise StoreFault(f"PostgreSQL {db.info.server_version // 10_000} is too old: 15 or later is needed")
     there = db.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.schema_version",)).fetchone()
     if there is None or there[0] is None:
         return 0
@@ -426,14 +428,8 @@ def _make_extension(db: psycopg.Connection[Any]) -> None:
         raise StoreFault("pgvector is too old: 0.8 or later, then `ALTER EXTENSION vector UPDATE`")
 
 
-def check_server(db: psycopg.Connection[Any]) -> None:
-    if db.info.server_version < OLDEST_SERVER:
-        raise StoreFault(f"PostgreSQL {db.info.server_version // 10_000} is too old: 15 or later is needed")
-
-
 def migrate(db: psycopg.Connection[Any]) -> int:
     """Make or bring up to date the schema, as its owner; one at a time, each step one transaction."""
-    check_server(db)
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
         number = version(db)

@@ -374,7 +374,6 @@ class TeamServer(Pool):
 
     def _welcome(self, connection: psycopg.Connection[Any]) -> int:
         """Who this login is here. The schema is the owner's to make and to migrate."""
-        migrations.check_server(connection)
         number = migrations.version(connection)
         if number == 0:
             raise StoreFault(f"{self.where} has no store yet: make one by `claude-memory team create`")

@@ -199,27 +199,6 @@ class IndexWriter:
         )
 
 
-def scrub(db: SqliteDatabase) -> None:
-    """Rewrite index and file without what was deleted; unfinished while a reader needs the old pages."""
-    with transaction(db, "BEGIN IMMEDIATE"):
-        # `optimize` leaves a single segment as it is, separators of erased terms included; so add a second.
-        entry = (db.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").get, "0_", "", "", "")
-        db.execute(_PUT_ENTRY, entry)
-        db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
-        db.execute(_DROP_ENTRY, entry)
-    if _truncate_log(db):
-        db.execute("VACUUM")
-        if _truncate_log(db):
-            db.execute("DELETE FROM meta WHERE key = 'unscrubbed'")
-
-
-def _truncate_log(db: SqliteDatabase) -> bool:
-    if db.pragma("journal_mode") != "wal":
-        return True
-    busy, _, _ = next(db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
-    return not busy
-
-
 class Connections(Pool):
     def __init__(self, path: Path, backups: Path, keep_backups: int, patience_ms: int | None) -> None:
         """Make or migrate the file where that is needed and possible; otherwise read what is there."""
@@ -261,8 +240,8 @@ class Connections(Pool):
                 with locks.held(lock, wait_seconds=self._patience_ms / 1000, conflict=busy):
                     if not self.path.exists():
                         drop_logs(self.path)  # of one that was deleted: it would be taken for ours
-                        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
+                        files.new_file(self.path).close()
+            os.close(os.open(self.path, os.O_RDWR))
         except OSError as fault:
             if not self.path.exists():
                 raise StoreFault(f"cannot make a store at {self.path}: {fault.strerror}") from None
@@ -346,11 +325,21 @@ class Connections(Pool):
         if self.after_write is not None:
             self.after_write()
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[SqliteDatabase]:
-        """The connection itself, for work that manages its own transactions."""
+    def scrub(self) -> None:
+        """Rewrite index and file without what was deleted; unfinished while a reader needs the old pages."""
         with translated(self.path):
-            yield self.get()
+            db = self.get()
+            with transaction(db, "BEGIN IMMEDIATE"):
+                # `optimize` leaves a single segment as it is, separators of erased terms included: add one.
+                entry = (db.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").get, "0_", "", "", "")
+                db.execute(_PUT_ENTRY, entry)
+                db.execute("INSERT INTO text_index (text_index) VALUES ('optimize')")
+                db.execute(_DROP_ENTRY, entry)
+            # The checkpoint of a database without a log is not busy.
+            for then in ("VACUUM", "DELETE FROM meta WHERE key = 'unscrubbed'"):
+                if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
+                    return
+                db.execute(then)
 
     def close(self) -> None:
         self._closed = True

@@ -21,7 +21,6 @@ from claude_memory.store.model import TermStatistics, VectorScan
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.memories import Memories
 from claude_memory.store.sql.rows import to_json
-from claude_memory.store.sqlite import connection
 from claude_memory.store.sqlite.connection import Connections
 from claude_memory.store.sqlite.schema import key
 
@@ -86,8 +85,8 @@ class SqliteMemories(Memories):
 
     def scrub(self) -> None:
         """Clean files of what was erased. A reader that needs old pages delays it to the next pruning."""
-        with contextlib.suppress(StoreBusy), self._file.open() as db:
-            connection.scrub(db)
+        with contextlib.suppress(StoreBusy):
+            self._file.scrub()
         self._discard_outdated_caches()
 
     def _discard_outdated_caches(self) -> None:
@@ -166,7 +165,7 @@ class SqliteStore(Store):
     def check(self) -> Integrity:
         from claude_memory.store.sqlite import inspection
 
-        with self._connections.open() as db:
+        with self._connections.reading() as db:
             return inspection.check(db, self._cache)
 
     def stats(self, project: ProjectId | None = None) -> StoreStats:
@@ -178,7 +177,7 @@ class SqliteStore(Store):
     def export(self, target: Path) -> int:
         from claude_memory.store.sqlite import inspection
 
-        with self._connections.open() as db:
+        with self._connections.reading() as db:
             return inspection.copy(db, target)
 
     def close(self) -> None:
