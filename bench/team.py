@@ -265,7 +265,7 @@ def exchanges(server: Server, home: Path, count: int) -> dict[str, Any]:
     assert login is not None
     work, chance, spent = home / "work", random.Random(2), dict[str, float]()
     work.mkdir()
-    flags = {"store": team_store.login_url(server.url(), login)}
+    flags = {"store": login}
     with Memory.open(home / "memory", work, flags=flags) as memory:
         memory.remember(NewMemory(body="So that everything is loaded and connected."))
         memory.upkeep.vectors.some()
@@ -346,7 +346,7 @@ def alike(server: Server, home: Path, data: Path, names: list[str]) -> dict[str,
         login = team_store.create_team(server.url(), f"alike {number}", "ann")
         assert login is not None
         answers = []
-        for store in ("", team_store.login_url(server.url(), login)):
+        for store in ("", login):
             folder = home / f"{number} {bool(store)}"
             folder.mkdir()
             with Memory.open(folder / "memory", folder, flags={"store": store}) as memory:
@@ -423,8 +423,7 @@ def run(server: Server, home: Path, given: argparse.Namespace, *, is_filled: boo
     projects = [f"p{number + 1}" for number in range(given.projects)]
     in_file = json.loads((home / "projects.json").read_text())
     acts = ["write"] * given.writers + ["read"] * given.readers
-    invited = [team_store.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
-    urls = [team_store.login_url(server.url(), one) for one in invited]
+    urls = [team_store.invite(server.url(), "bench", f"p{number}") for number in range(len(acts))]
     report["load_average"] = os.getloadavg()
     report["alone"] = {
         "server": alone(urls[0], projects, server),

@@ -174,7 +174,7 @@ def member(postgres: Server) -> Iterator[Callable[[str], Writer]]:
             login = team_store.create_team(postgres.url(), team, name) or team_store.invite(
                 postgres.url(), team, name
             )
-            writer = Writer(team_store.login_url(postgres.url(), login))
+            writer = Writer(login)
             opened.callback(writer.store.close)
             return writer
 

@@ -69,13 +69,13 @@ class Team:
         from claude_memory.store.postgres import team_store
 
         login = team_store.create_team(_server(url), team, name)
-        return Invitation(team, name, team_store.login_url(url, login)) if login else None
+        return Invitation(team, name, login) if login else None
 
     def invite(self, url: str, team: str, name: str) -> Invitation:
         """A login for one more member, made by the owner of the store."""
         from claude_memory.store.postgres import team_store
 
-        return Invitation(team, name, team_store.login_url(url, team_store.invite(_server(url), team, name)))
+        return Invitation(team, name, team_store.invite(_server(url), team, name))
 
     def join(self, url: str, *, hub: bool, bring: bool = False) -> list[Member]:
         """Use a login from now on: as the store itself, or as a hub beside the own one.

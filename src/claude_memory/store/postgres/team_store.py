@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import psycopg
@@ -198,39 +198,31 @@ def _findings(db: Database) -> Iterator[tuple[str, str, str, str]]:
 _NAME = re.compile(r"[\w .@-]{1,60}")
 
 
-class Login(NamedTuple):
-    """A person's way in, told once."""
-
-    team: str
-    name: str
-    role: str
-    password: str
-
-
 @contextlib.contextmanager
 def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
     with translated(address(url)), psycopg.connect(conninfo(url)) as db:
         yield db
 
 
-def create_team(url: str, team: str, name: str) -> Login | None:
-    """Make or migrate the schema, and the team with its first member; None if the team was there."""
+def create_team(url: str, team: str, name: str) -> str | None:
+    """Make or migrate the schema, and the team; the URL of its first member, or None if it was there."""
     with _connected(url) as owner:
         migrations.migrate(owner)
         owner.execute(f"SET search_path = {SCHEMA}, public, extensions")
         if owner.execute("SELECT 1 FROM teams WHERE name = %s", (_checked(team),)).fetchone():
             return None
         owner.execute("INSERT INTO teams (name) VALUES (%s)", (team,))
-        return _member(owner, team, name, leads=True)
+        return _member(owner, url, team, name, leads=True)
 
 
-def invite(url: str, team: str, name: str) -> Login:
+def invite(url: str, team: str, name: str) -> str:
+    """A login for one more member: the URL, made from the one of whoever invites."""
     with _connected(url) as owner:
         owner.execute(f"SET search_path = {SCHEMA}, public, extensions")
-        return _member(owner, team, name, leads=False)
+        return _member(owner, url, team, name, leads=False)
 
 
-def _member(owner: psycopg.Connection[Any], team: str, name: str, *, leads: bool) -> Login:
+def _member(owner: psycopg.Connection[Any], url: str, team: str, name: str, *, leads: bool) -> str:
     number = owner.execute("SELECT number FROM teams WHERE name = %s", (_checked(team),)).fetchone()
     if number is None:
         raise InvalidInput(f"there is no team {team!r}, or this login does not own the store")
@@ -244,23 +236,17 @@ def _member(owner: psycopg.Connection[Any], team: str, name: str, *, leads: bool
            INSERT INTO members (team, person, role, leads) SELECT %s, number, role, %s FROM person""",
         (name, role, number[0], leads),
     )
-    return Login(team, name, role, password)
+    given = conninfo_to_dict(conninfo(url))
+    where = f"{given.get('host') or 'localhost'}:{given.get('port') or 5432}"
+    mode = f"&sslmode={given['sslmode']}" if given.get("sslmode") else ""
+    database = quote(str(given.get("dbname") or ""))
+    return f"postgresql://{quote(role)}:{quote(password)}@{where}/{database}?team={quote(team)}{mode}"
 
 
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"{name[:60]!r} is no name: letters, digits, spaces and `.@-_`, at most 60")
     return name
-
-
-def login_url(url: str, login: Login) -> str:
-    """The URL that the member uses, made from the one of whoever invites."""
-    given = conninfo_to_dict(conninfo(url))
-    where = f"{given.get('host') or 'localhost'}:{given.get('port') or 5432}"
-    mode = f"&sslmode={given['sslmode']}" if given.get("sslmode") else ""
-    database = quote(str(given.get("dbname") or ""))
-    who = f"{quote(login.role)}:{quote(login.password)}"
-    return f"postgresql://{who}@{where}/{database}?team={quote(login.team)}{mode}"
 
 
 # --- summaries in plain tables of somebody's own database, for those who want only that: see docs/team.md
