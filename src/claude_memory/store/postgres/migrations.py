@@ -45,6 +45,8 @@ _OF_MEMORY = "FOREIGN KEY (team, memory) REFERENCES memories (team, number) ON D
 
 # Every function names its search path to the end: pg_temp, left out, would come first, and a temporary table
 # `people` of a member's would then say who the member is.
+_AS_CALLER = f"SET search_path = {SCHEMA}, pg_temp AS"
+_AS_OWNER = f"SECURITY DEFINER {_AS_CALLER}"
 _PEOPLE = f"""
 CREATE TABLE people (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id {_TEXT} UNIQUE DEFAULT replace(gen_random_uuid()::text, '-', ''), name {_TEXT},
@@ -56,9 +58,9 @@ CREATE TABLE members (team integer NOT NULL REFERENCES teams (number),
     joined timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (team, person));
 CREATE INDEX members_by_role ON members (role);
 
-CREATE FUNCTION memory_person() RETURNS integer STABLE LANGUAGE sql
-    SET search_path = {SCHEMA}, pg_temp AS 'SELECT number FROM people WHERE role = current_user';
-CREATE FUNCTION memory_team() RETURNS integer STABLE LANGUAGE sql SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION memory_person() RETURNS integer
+    STABLE LANGUAGE sql {_AS_CALLER} 'SELECT number FROM people WHERE role = current_user';
+CREATE FUNCTION memory_team() RETURNS integer STABLE LANGUAGE sql {_AS_CALLER} $$
     SELECT m.team FROM members m JOIN teams t ON t.number = m.team WHERE m.role = current_user
         AND coalesce(current_setting('claude_memory.team', true), '') IN ('', t.name)
     ORDER BY m.joined, m.team LIMIT 1 $$;
@@ -214,13 +216,12 @@ CREATE INDEX exchange_failures_by_memory ON exchange_failures (team, memory);
 # Triggers that SQLite has, too: lines of the feed, entities that nobody mentions. And what a team needs:
 # names of folders are each person's own, and nobody changes who said a thing, or how far it is trusted.
 _TRIGGERS = f"""
-CREATE FUNCTION fed(kind_ text, name_ text, owner integer) RETURNS void LANGUAGE plpgsql
-    SET search_path = {SCHEMA}, pg_temp AS $$ BEGIN
+CREATE FUNCTION fed(kind_ text, name_ text, owner integer) RETURNS void LANGUAGE plpgsql {_AS_CALLER} $$ BEGIN
     IF name_ IS NOT NULL THEN
         DELETE FROM feed WHERE kind = kind_ AND name = name_;
         INSERT INTO feed (kind, name, person) VALUES (kind_, name_, coalesce(owner, 0));
     END IF; END $$;
-CREATE FUNCTION feed_row() RETURNS trigger LANGUAGE plpgsql SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION feed_row() RETURNS trigger LANGUAGE plpgsql {_AS_CALLER} $$
 DECLARE r jsonb := to_jsonb(CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END); m record;
 BEGIN
     CASE TG_TABLE_NAME
@@ -242,8 +243,7 @@ BEGIN
     END CASE;
     RETURN NULL;
 END $$;
-CREATE FUNCTION entity_forgotten() RETURNS trigger LANGUAGE plpgsql
-    SET search_path = {SCHEMA}, pg_temp AS $$ BEGIN
+CREATE FUNCTION entity_forgotten() RETURNS trigger LANGUAGE plpgsql {_AS_CALLER} $$ BEGIN
     DELETE FROM entities WHERE number = (SELECT number FROM entities e WHERE e.number = OLD.entity
         AND NOT EXISTS (SELECT 1 FROM mentions WHERE entity = e.number) FOR UPDATE SKIP LOCKED);
     RETURN NULL; END $$;
@@ -252,8 +252,7 @@ CREATE FUNCTION alias_owner() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF NEW.identity !~ '^(path|repo):' THEN NEW.person := 0; END IF;
     RETURN NEW; END $$;
 CREATE TRIGGER alias_owner BEFORE INSERT ON project_aliases FOR EACH ROW EXECUTE FUNCTION alias_owner();
-CREATE FUNCTION author_stays() RETURNS trigger LANGUAGE plpgsql
-    SET search_path = {SCHEMA}, pg_temp AS $$ BEGIN
+CREATE FUNCTION author_stays() RETURNS trigger LANGUAGE plpgsql {_AS_CALLER} $$ BEGIN
     IF TG_OP = 'INSERT' THEN
         SELECT number, name INTO NEW.author, NEW.member FROM people WHERE role = current_user; RETURN NEW;
     END IF;
@@ -264,18 +263,18 @@ CREATE FUNCTION author_stays() RETURNS trigger LANGUAGE plpgsql
     NEW.author := OLD.author; NEW.member := OLD.member;
     RETURN NEW; END $$;
 CREATE TRIGGER author_stays BEFORE INSERT OR UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION author_stays();
-CREATE FUNCTION memory_tick(at_least bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS $$ DECLARE now bigint; BEGIN
+CREATE FUNCTION memory_tick(at_least bigint) RETURNS bigint
+    LANGUAGE plpgsql {_AS_OWNER} $$ DECLARE now bigint; BEGIN
     PERFORM pg_advisory_lock({_LOCK}, 1);
     now := greatest((SELECT last_value FROM clock), least(at_least, 9007199254740992)) + 1;
     PERFORM setval('clock', now);
     PERFORM pg_advisory_unlock({_LOCK}, 1);
     RETURN now; END $$;
-CREATE FUNCTION memory_count_on(latest bigint) RETURNS void LANGUAGE sql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS $$ SELECT setval('changes_sequence_seq',
+CREATE FUNCTION memory_count_on(latest bigint) RETURNS void
+    LANGUAGE sql {_AS_OWNER} $$ SELECT setval('changes_sequence_seq',
         greatest((SELECT last_value FROM changes_sequence_seq), least(latest, 9007199254740992), 1)) $$;
-CREATE FUNCTION memory_advance(of_table text, of_column text, latest bigint) RETURNS void LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$ BEGIN
+CREATE FUNCTION memory_advance(of_table text, of_column text, latest bigint) RETURNS void
+    LANGUAGE plpgsql {_AS_OWNER} $$ BEGIN
     PERFORM setval(pg_get_serial_sequence(format('{SCHEMA}.%I', of_table), of_column),
         greatest(nextval(pg_get_serial_sequence(format('{SCHEMA}.%I', of_table), of_column)),
             least(latest, 9007199254740992))); END $$;
@@ -335,15 +334,13 @@ def _security() -> str:
 # PostgreSQL does not look into a GIN index for a role that row security holds for. These functions do so
 # with the owner's rights, and give numbers of rows that are the member's to see and nothing else.
 _FINDING = f"""
-CREATE FUNCTION session_team() RETURNS integer STABLE LANGUAGE sql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION session_team() RETURNS integer STABLE LANGUAGE sql {_AS_OWNER} $$
     SELECT m.team FROM members m JOIN teams t ON t.number = m.team WHERE m.role = session_user
         AND coalesce(current_setting('claude_memory.team', true), '') IN ('', t.name)
     ORDER BY m.joined, m.team LIMIT 1 $$;
-CREATE FUNCTION session_person() RETURNS integer STABLE LANGUAGE sql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS 'SELECT number FROM people WHERE role = session_user';
-CREATE FUNCTION keys_gone(keys text[]) RETURNS SETOF text STABLE LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION session_person() RETURNS integer
+    STABLE LANGUAGE sql {_AS_OWNER} 'SELECT number FROM people WHERE role = session_user';
+CREATE FUNCTION keys_gone(keys text[]) RETURNS SETOF text STABLE LANGUAGE plpgsql {_AS_OWNER} $$
 DECLARE of_team integer := session_team(); of_person integer := session_person(); one text; BEGIN
     FOREACH one IN ARRAY keys LOOP
         PERFORM 1 FROM passages q WHERE q.terms @> ARRAY[one] AND q.team = of_team
@@ -351,20 +348,20 @@ DECLARE of_team integer := session_team(); of_person integer := session_person()
         IF NOT FOUND THEN RETURN NEXT one; END IF;
     END LOOP; END $$;
 CREATE FUNCTION passages_holding(keys text[], weights float8[]) RETURNS TABLE (id bigint, score float8)
-    STABLE LANGUAGE plpgsql SECURITY DEFINER ROWS 200 SET search_path = {SCHEMA}, pg_temp AS $$
+    STABLE LANGUAGE plpgsql ROWS 200 {_AS_OWNER} $$
 DECLARE of_team integer := session_team(); of_person integer := session_person(); BEGIN
     RETURN QUERY SELECT q.id, sum(w.weight) FROM unnest(keys, weights) AS w (key, weight)
         CROSS JOIN LATERAL (SELECT p.id FROM passages p WHERE p.terms @> ARRAY[w.key] AND p.team = of_team
             AND (p.space > 0 OR p.space = -of_person) OFFSET 0) q GROUP BY q.id; END $$;
 CREATE FUNCTION word_counts(wanted text[]) RETURNS TABLE (place bigint, messages bigint)
-    STABLE LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    STABLE LANGUAGE plpgsql {_AS_OWNER} $$
 DECLARE of_team integer := session_team(); of_person integer := session_person(); BEGIN
     FOR nth IN 1 .. coalesce(array_length(wanted, 1), 0) LOOP
         RETURN QUERY SELECT nth::bigint, count(*) FROM messages m WHERE m.words @> ARRAY[wanted[nth]]
             AND m.team = of_team AND m.person = of_person;
     END LOOP; END $$;
-CREATE FUNCTION messages_holding(wanted text[]) RETURNS TABLE (number bigint) STABLE LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION messages_holding(wanted text[]) RETURNS TABLE (number bigint)
+    STABLE LANGUAGE plpgsql {_AS_OWNER} $$
 DECLARE of_team integer := session_team(); of_person integer := session_person(); BEGIN
     RETURN QUERY SELECT m.number FROM messages m WHERE m.words @> wanted AND m.team = of_team
         AND m.person = of_person; END $$;
@@ -374,11 +371,10 @@ DECLARE of_team integer := session_team(); of_person integer := session_person()
 _DOORS = f"""
 GRANT SELECT ON spaces TO {MEMBERS};
 CREATE FUNCTION team_members() RETURNS TABLE (person text, name text, leads boolean, joined timestamptz)
-    STABLE LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    STABLE LANGUAGE sql {_AS_OWNER} $$
     SELECT p.id, p.name, o.leads, o.joined FROM members o JOIN people p ON p.number = o.person
     WHERE o.team = session_team() ORDER BY o.joined, p.name $$;
-CREATE FUNCTION team_leave() RETURNS void LANGUAGE sql SECURITY DEFINER
-    SET search_path = {SCHEMA}, pg_temp AS $$
+CREATE FUNCTION team_leave() RETURNS void LANGUAGE sql {_AS_OWNER} $$
     DELETE FROM members WHERE role = session_user AND team = session_team() $$;
 CREATE FUNCTION memory_vector_index(model_ bigint, length_ integer) RETURNS void LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = {SCHEMA}, public, extensions, pg_temp AS $$
