@@ -30,7 +30,7 @@ import real
 from claude_memory import Memory
 from claude_memory.model import MemoryFilter, SearchScope
 from claude_memory.search import ranking as relevance
-from claude_memory.search.ranking import ask, rank
+from claude_memory.search.ranking import rank
 from claude_memory.search.search import Judged, judged_by
 from quality import embedder_for, feed
 from sets import devnotes
@@ -58,7 +58,7 @@ def hits(
 ) -> Iterator[Shown]:
     """The first hits of a question with vectors and without, with all that is known of them."""
     for embedder in (memory.embedder, None):
-        ranking = rank(memory.store, ask(question, SearchScope(None), MemoryFilter(), embedder), depth=80)
+        ranking = rank(memory.store, question, SearchScope(None), MemoryFilter(), embedder, depth=80)
         small = max(0.0, math.log(relevance.USUAL_STORE / max(ranking.statistics.passages, 1)))
         judged = judged_by(memory.store, ranking, datetime.now(UTC), (), keep=60)[:HITS]
         for place, item in enumerate(judged):

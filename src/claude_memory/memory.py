@@ -8,43 +8,31 @@ Ranking, SQL and file formats live elsewhere. Questions write nothing; `catch_up
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound, StoreFault
-from claude_memory.lifecycle.drafting import (
-    Authority,
-    accepted,
-    changes_of,
-    check_status,
-    clean,
-    drafted,
-    kind_of,
-    proposed_beside,
-    revised,
-)
+from claude_memory.lifecycle import drafting
+from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
-from claude_memory.opening import Opened
+from claude_memory.platform import agents
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.model import ANY_CONVERSATION, ConversationFilter
+from claude_memory.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups
     from claude_memory.backup.sync import Homes
     from claude_memory.backup.team import Team
-    from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
-    from claude_memory.imports.importer import Imported, Progress
     from claude_memory.lifecycle.consolidate import Admission
     from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.lifecycle.strength import Given, LedgerLine, Life
-    from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversations import ConversationBook, Recalled
     from claude_memory.search.past_work import TimelineEntry, WorkBook
     from claude_memory.search.search import Explanation
@@ -52,12 +40,11 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.projects import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.upkeep import Reindexed, Upkeep
 
 __all__ = ["ConversationFilter", "Memory"]
 
 
-class Memory(Opened):
+class Memory(Upkeep):
     """A memory of one project, in one home. Use as a context manager."""
 
     # Whether an agent speaks through this, whoever started the process; None: told by the caller.
@@ -68,12 +55,10 @@ class Memory(Opened):
 
     # --- parts
 
-    @cached_property
+    @property
     def upkeep(self) -> Upkeep:
-        """Bringing in, keeping up, letting go."""
-        from claude_memory.upkeep import Upkeep
-
-        return Upkeep(self)
+        """Bringing in, keeping up, letting go: this memory, by the verbs of `Upkeep`."""
+        return self
 
     @property
     def tasks(self) -> MemoryAPI:
@@ -86,15 +71,9 @@ class Memory(Opened):
 
     @property
     def summaries(self) -> SummaryBook:
-        """What compactions left in this project."""
         from claude_memory.summaries.summary_book import SummaryBook
 
         return SummaryBook(self.home, self.store, self.settings, self.project)
-
-    @property
-    def notes(self) -> NotesBook:
-        """The plain files of the person, the project and the knowledge base."""
-        return self.upkeep.notes
 
     @property
     def lifecycle(self) -> Life:
@@ -105,7 +84,6 @@ class Memory(Opened):
 
     @property
     def conversations(self) -> ConversationBook:
-        """The archived conversations: look up, read, resume."""
         from claude_memory.search.conversations import ConversationBook
 
         return ConversationBook(self.archive)
@@ -123,15 +101,11 @@ class Memory(Opened):
         from claude_memory.lifecycle.intentions import IntentionBook
 
         return IntentionBook(
-            self.store.lifecycle,
-            self.project,
-            clean=clean,
-            codebase_of=lambda name: self.projects.named(name).id,
+            self.store.lifecycle, self.project, codebase_of=lambda name: self.projects.named(name).id
         )
 
     @property
     def backups(self) -> Backups:
-        """The whole home in one file or at a place, and back."""
         from claude_memory.backup.backups import Backups
 
         return Backups(self.home, self.settings)
@@ -146,7 +120,6 @@ class Memory(Opened):
 
     @property
     def team(self) -> Team:
-        """A team's server: make it, join it, leave it."""
         from claude_memory.backup.team import Team
 
         return Team(self.home, self.settings)
@@ -168,13 +141,21 @@ class Memory(Opened):
         """Keep memories in one transaction; with `embed`, they are searchable by meaning on return."""
         from claude_memory.lifecycle.consolidate import admit_new
 
-        now = datetime.now(UTC)
-        memories = [self._drafted(item, now) for item in new]
+        now, memories = datetime.now(UTC), []
+        for item in new:
+            old = self.find([item.supersedes])[0] if item.supersedes else None
+            trust = self._trust_of(item.trust)
+            memory = drafting.drafted(item, self.project, trust=trust, old=old, now=now)
+            if memory.kind is Kind.REFLECTION:
+                from claude_memory.notes.person_files import reflected
+
+                memory = reflected(self.home, memory)  # its file is the truth of it
+            memories.append(memory)
         added = self.store.memories.add(memories)
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
         if embed:
-            self.upkeep.vectors.of({memory.id for memory in memories})
+            self.vectors.of({memory.id for memory in memories})
         hasty = not embed and self.settings.embedder != "none"
         model = None if hasty or self._embedder is None else self._embedder.model  # none is loaded for this
         verdicts = admit_new(self.store, memories, self.project_root, model)
@@ -204,21 +185,22 @@ class Memory(Opened):
         new text is then kept as a memory of its own, linked to it.
         """
         [old] = self.find([id_])
-        speaker = self._authority.trust_of(trust)
+        speaker = self._trust_of(trust)
         if body is not None and not body.strip():
             raise InvalidInput("a memory needs a text; to remove it, use forget")
-        changes = changes_of(body=body, title=title, kind=kind, topics=topics, files=files, pinned=pinned)
+        changes = drafting.changes_of(
+            body=body, title=title, kind=kind, topics=topics, files=files, pinned=pinned
+        )
         if old.trust is Trust.USER and speaker is not Trust.USER:
             if body is not None or title is not None:
-                return self.remember(proposed_beside(old, changes, reason, speaker), embed=False)
+                return self.remember(drafting.proposed_beside(old, changes, reason, speaker), embed=False)
             if changes != {"pinned": True}:
-                self._authority.check_owner([old], "change")
-        return self._updated(revised(old, changes, reason, speaker))
+                self._check_owner([old], "change")
+        return self._updated(drafting.revised(old, changes, reason, speaker))
 
     def newest(
         self, wanted: MemoryFilter, *, limit: int | None = None, all_projects: bool = False
     ) -> list[StoredMemory]:
-        """The memories that fit, newest first."""
         return self.store.memories.find(self.scope(all_projects=all_projects), wanted, limit=limit)
 
     def inbox(self, *, limit: int | None = None, all_projects: bool = False) -> list[StoredMemory]:
@@ -232,44 +214,45 @@ class Memory(Opened):
 
         With `body`, in the person's own wording.
         """
-        self._authority.require_person("accepting a memory")
-        return [self._updated(accepted(old, body, kind)) for old in self.find(ids, all_projects=True)]
+        self._require_person("accepting a memory")
+        return [
+            self._updated(drafting.accepted(old, body, kind)) for old in self.find(ids, all_projects=True)
+        ]
 
     def reject(self, ids: Sequence[str]) -> int:
         """Refuse proposals: they are gone and never come back."""
-        self._authority.require_person("rejecting a proposal")
+        self._require_person("rejecting a proposal")
         proposals = self.find(ids, all_projects=True)
-        check_status(proposals, Status.PROPOSED, "no proposal")
+        drafting.check_status(proposals, Status.PROPOSED, "no proposal")
         return self.store.lifecycle.reject([memory.id for memory in proposals])
 
     def forget(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Hide memories; `restore` brings them back until the undo time is over."""
         now = datetime.now(UTC)
         memories = self.find(ids)
-        self._authority.check_owner(memories, "forget")
+        self._check_owner(memories, "forget")
         return [self._updated(replace(item, status=Status.FORGOTTEN, forgotten_at=now)) for item in memories]
 
     def restore(self, ids: Sequence[str]) -> list[StoredMemory]:
-        """Undo `forget`."""
         memories = self.find(ids)
-        check_status(memories, Status.FORGOTTEN, "not forgotten")
-        self._authority.check_owner(memories, "restore")
+        drafting.check_status(memories, Status.FORGOTTEN, "not forgotten")
+        self._check_owner(memories, "restore")
         before = {item.id: Status.SUPERSEDED if item.superseded_by else Status.ACTIVE for item in memories}
         return [self._updated(replace(item, status=before[item.id], forgotten_at=None)) for item in memories]
 
     def reinstate(self, id_: str) -> StoredMemory:
         """Undo a supersession: the old memory stands again, the new one stays, the link between them goes."""
         [old] = self.find([id_])
-        check_status([old], Status.SUPERSEDED, "not superseded")
-        self._authority.check_owner([old], "restore")
+        drafting.check_status([old], Status.SUPERSEDED, "not superseded")
+        self._check_owner([old], "restore")
         if old.superseded_by:
             self._updated(replace(self.find([old.superseded_by])[0], supersedes=None))
         return self._updated(replace(old, status=Status.ACTIVE, superseded_by=None))
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
-        self._authority.require_person("erasing for good")
-        return self.upkeep.erase(ids)
+        self._require_person("erasing for good")
+        return super().erase(ids)
 
     # --- asking: nothing is written, but that a memory was opened
 
@@ -300,7 +283,7 @@ class Memory(Opened):
             raise InvalidInput(f"a relevance is between 0 and 1, not {min_relevance}")
         self.warm_up()
         wanted = MemoryFilter(
-            kinds=tuple(kind_of(kind) for kind in kinds),
+            kinds=tuple(drafting.kind_of(kind) for kind in kinds),
             topics=tuple(topics),
             files=tuple(files),
             task=task,
@@ -314,7 +297,7 @@ class Memory(Opened):
         if command or commit:
             work = self.work(all_projects=all_projects)
             wanted = replace(wanted, among=work.among(command, commit, failed=failed))
-        self._last_question = query
+        self._last_question, activation = query, self.settings.activation
         return search(
             self.store,
             self.watched_embedder(),
@@ -324,9 +307,7 @@ class Memory(Opened):
             limit=self.settings.search_limit if limit is None else limit,
             min_relevance=(self.settings.min_relevance or None) if min_relevance is None else min_relevance,
             now=datetime.now(UTC),
-            boosts=self.graph.boosts(query, files, self.settings.activation)
-            if self.settings.activation
-            else {},
+            boosts=self.graph.boosts(query, files, activation) if activation else None,
             stale=self.stale,
         )
 
@@ -340,16 +321,15 @@ class Memory(Opened):
         """Why a memory answers a question (default: the last one asked here), in numbers and words."""
         from claude_memory.search.search import explain
 
-        [memory] = self.find([id_])
-        now = datetime.now(UTC)
-        explanation = explain(
-            self.store,
-            self.embedder,
-            self.scope(all_projects=memory.project != self.project.id),
-            query if query is not None else self._noted_question(),
-            memory.id,
-            now=now,
-        )
+        [memory], now = self.find([id_]), datetime.now(UTC)
+        if query is None and (query := self._last_question) is None:
+            try:
+                query = self._question_file.read_text("utf-8")
+            except OSError:
+                fault = "nothing was searched here yet: give the question with --query"
+                raise InvalidInput(fault) from None
+        scope = self.scope(all_projects=memory.project != self.project.id)
+        explanation = explain(self.store, self.embedder, scope, query, memory.id, now=now)
         return explanation._replace(words=(*explanation.words, *self.lifecycle.told(memory, now=now)))
 
     def stale(self, memory: StoredMemory) -> str:
@@ -412,7 +392,6 @@ class Memory(Opened):
         from claude_memory.search.conversations import recall
 
         return recall(
-            self.archive,
             self.store,
             None if quick else self.embedder,
             self.scope(all_projects=not here),
@@ -437,49 +416,12 @@ class Memory(Opened):
         return given(self.store, self.scope(), self.find([id_])[0].id)
 
     def ledger(self, *, since: datetime | None = None) -> list[LedgerLine]:
-        """What hooks gave to agents in this project."""
         from claude_memory.lifecycle.strength import ledger
 
         return ledger(self.store, self.scope(), since=since)
 
     def stats(self, *, all_projects: bool = False) -> StoreStats:
-        """Counts and sizes."""
         return self.store.stats(None if all_projects else self.project.id)
-
-    # --- bringing in
-
-    def catch_up(self, *, graph: bool = False) -> None:
-        """Bring in what waits, as whoever is about to ask wants it; never fails. `graph`: mentions, too."""
-        self.upkeep.catch_up(graph=graph)
-
-    def drain(self, *, budget_seconds: float | None = None) -> Drained:
-        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
-        return self.upkeep.drain(budget_seconds=budget_seconds)
-
-    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
-        """Make vectors for passages that lack one; returns how many were made."""
-        return self.upkeep.vectors.some(budget_seconds=budget_seconds)
-
-    def reindex(
-        self, *, from_files: bool = False, progress: Callable[[int, int], None] | None = None
-    ) -> Reindexed:
-        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
-        return self.upkeep.reindex(from_files=from_files, progress=progress)
-
-    def import_history(
-        self,
-        paths: Sequence[Path] = (),
-        *,
-        agent: str | None = None,
-        since: datetime | None = None,
-        progress: Progress | None = None,
-        **bounds: Any,
-    ) -> Imported:
-        """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`.
-
-        `bounds` are those of `imports.importer.Request`: how long to take, to wait, with how many workers.
-        """
-        return self.upkeep.import_history(tuple(paths), progress, agent=agent, since=since, **bounds)
 
     def note_question(self) -> None:
         """Keep the last question for a `why` that another process asks; a full disk only misses that."""
@@ -493,17 +435,31 @@ class Memory(Opened):
     # --- how the verbs do it
 
     @property
-    def _authority(self) -> Authority:
-        return Authority(self.serves_agent)
+    def _is_agent(self) -> bool:
+        """Whether an agent is at work, who changes nothing of what a person said."""
+        return bool(agents.inside_agent()) if self.serves_agent is None else self.serves_agent
 
-    def _drafted(self, new: NewMemory, now: datetime) -> StoredMemory:
-        old = self.find([new.supersedes])[0] if new.supersedes else None
-        memory = drafted(new, self.project, trust=self._authority.trust_of(new.trust), old=old, now=now)
-        if memory.kind is not Kind.REFLECTION:
-            return memory
-        from claude_memory.notes.person_files import reflected
+    def _require_person(self, verb: str) -> None:
+        if self._is_agent:
+            agents.require_person(verb)
+            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
 
-        return reflected(self.home, memory)  # its file is the truth of it
+    def _trust_of(self, claimed: Trust | str | None) -> Trust:
+        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
+        trust = Trust.AGENT if claimed is None else drafting.choice(Trust, claimed, "trust")
+        if trust is Trust.USER:
+            self._require_person("speaking as the user")
+        return trust
+
+    def _check_owner(self, memories: Sequence[StoredMemory], verb: str) -> None:
+        """An agent neither changes, hides nor brings back what a person said."""
+        theirs = next((memory for memory in memories if memory.trust is Trust.USER), None)
+        if theirs is not None and self._is_agent:
+            command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
+            raise Conflict(
+                f"{theirs.id} is the user's own word, and only they can {verb} it: "
+                f"`claude-memory {command} {theirs.id}` in a terminal of their own"
+            )
 
     def _updated(self, memory: StoredMemory) -> StoredMemory:
         changed = replace(memory, updated_at=datetime.now(UTC))
@@ -513,11 +469,3 @@ class Memory(Opened):
     @property
     def _question_file(self) -> Path:
         return self.home / "cache" / f"last-search-{self.project.id}.txt"
-
-    def _noted_question(self) -> str:
-        if self._last_question is not None:
-            return self._last_question
-        try:
-            return self._question_file.read_text("utf-8")
-        except OSError:
-            raise InvalidInput("nothing was searched here yet: give the question with --query") from None

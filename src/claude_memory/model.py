@@ -23,8 +23,6 @@ _ID_LENGTH = 12  # 60 bits: a million memories collide with probability 4e-7
 
 
 class Kind(StrEnum):
-    """What a memory is."""
-
     DECISION = "decision"
     CORRECTION = "correction"
     PREFERENCE = "preference"
@@ -60,8 +58,6 @@ BY_HAND = "by_hand"  # in a provenance: somebody worded it, so that understandin
 
 
 class Status(StrEnum):
-    """Where a memory stands in its life."""
-
     ACTIVE = "active"
     SUPERSEDED = "superseded"
     ARCHIVED = "archived"  # faded: still found by a search, never offered unasked
@@ -70,8 +66,6 @@ class Status(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What an event reports."""
-
     SESSION_START = "session_start"
     PROMPT = "prompt"
     TOOL_CALL = "tool_call"
@@ -223,7 +217,6 @@ class MemoryFilter:
 
     @property
     def restricts(self) -> bool:
-        """Whether it asks for more than what is visible by default."""
         return self != MemoryFilter()
 
 
@@ -258,8 +251,6 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer of a search."""
-
     id: MemoryId
     kind: Kind
     title: str

@@ -198,9 +198,8 @@ class Opened:
 
     def session_id(self, named: str, *, all_projects: bool = False) -> SessionId:
         """A session of this project by its id, or by the unique beginning of one."""
-        from claude_memory.search.conversations import session_named
-
-        return session_named(self.archive, self.scope(all_projects=all_projects), named)
+        known = self.archive.session_ids(self.scope(all_projects=all_projects), named.strip())
+        return SessionId(meant(named, known, f"session {named!r} here"))
 
     def find(self, ids: Sequence[str], *, all_projects: bool = False) -> list[StoredMemory]:
         """Memories by id or unique beginning of one, without counting as a use."""

@@ -180,12 +180,10 @@ def pin(root: str) -> None:
 
 
 def debugging() -> bool:
-    """Whether tracebacks are wanted."""
     return os.environ.get("CLAUDE_MEMORY_DEBUG", "") not in ("", "0")
 
 
 def config_path(root: Path) -> Path:
-    """The user's own settings file."""
     return root / "config.toml"
 
 
@@ -201,7 +199,6 @@ def load(root: Path, *, project_root: Path | None = None, flags: Mapping[str, An
 
 
 def origins(root: Path, *, project_root: Path | None = None) -> dict[str, str]:
-    """Where each value that is not a default comes from."""
     return {key: origin for origin, layer in _layers(root, project_root) for key in layer}
 
 
@@ -209,7 +206,14 @@ def _layers(root: Path, project_root: Path | None) -> Iterator[tuple[str, dict[s
     """What each place sets, by the place's name; a later one goes over an earlier one."""
     if project_root is not None:
         yield "project", of_project(project_root)
-    yield "config.toml", _user_values(config_path(root))
+    path, own = config_path(root), {}
+    for key, value in _document(path).items():
+        if key in KEYS:
+            try:
+                own[key] = checked(key, value)
+            except ConfigFault as fault:
+                raise ConfigFault(f"{path}: {fault}") from None
+    yield "config.toml", own
     store = os.environ.get("CLAUDE_MEMORY_STORE")
     yield "environment", ({"store": store} if store else {}) | ({"log_level": "debug"} if debugging() else {})
 
@@ -224,8 +228,14 @@ def of_project(root: Path) -> dict[str, Any]:
 
     A cloned repository brings it: anyone may have written it, so nothing in it can do harm.
     """
+    path, document = root / ".claude-memories" / "config.json", None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        # A link could lead to a device or a pipe, and a read of it would never end; or to another project.
+        if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
+            with path.open("rb") as handle:  # what is cut off is no document
+                document = json.loads(handle.read(_PROJECT_FILE_BYTES).decode("utf-8-sig"))
     allowed = {}
-    for key, value in _untrusted_document(root / ".claude-memories" / "config.json").items():
+    for key, value in document.items() if isinstance(document, dict) else ():
         if key in KEYS and KEYS[key].metadata["project"]:
             with contextlib.suppress(ConfigFault):
                 allowed[key] = checked(key, value)
@@ -269,17 +279,6 @@ def _coerced(default: Any, value: Any) -> Any:
     return number
 
 
-def _user_values(path: Path) -> dict[str, Any]:
-    found = {}
-    for key, value in _document(path).items():
-        if key in KEYS:
-            try:
-                found[key] = checked(key, value)
-            except ConfigFault as fault:
-                raise ConfigFault(f"{path}: {fault}") from None
-    return found
-
-
 def _document(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8-sig")  # some editors put a mark before the text
@@ -301,16 +300,3 @@ def _document(path: Path) -> dict[str, Any]:
 def _is_cheap(pattern: str) -> bool:
     wildcards = sum(map(pattern.count, "*?["))
     return len(pattern) <= PROJECT_PATTERN_CHARACTERS and wildcards <= PROJECT_PATTERN_WILDCARDS
-
-
-def _untrusted_document(path: Path) -> dict[str, Any]:
-    try:
-        # A link could lead to a device or a pipe, and a read of it would never end; or to another project.
-        if path.parent.is_symlink() or not stat.S_ISREG(path.lstat().st_mode):
-            return {}
-        with path.open("rb") as handle:
-            content = handle.read(_PROJECT_FILE_BYTES + 1)
-        document = json.loads(content.decode("utf-8-sig")) if len(content) <= _PROJECT_FILE_BYTES else None
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -1,6 +1,6 @@
 """Looks after what is kept: brings in, makes vectors, judges, consolidates, lets go, erases.
 
-`memory.upkeep` is it. Questions never call it: whoever opens a memory decides when what waits is brought in.
+Questions never call it: whoever opens a memory decides when what waits is brought in.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory import settings as settings_module
 from claude_memory.errors import Conflict, InvalidInput, StoreBusy
+from claude_memory.lifecycle import retention
 from claude_memory.lifecycle.drafting import drafted
 from claude_memory.model import Trust
 from claude_memory.opening import WHATEVER, Opened
-from claude_memory.platform import leftovers
+from claude_memory.platform import leftovers, logs
 from claude_memory.platform.files import FILE_MODE, FOLDER, private_folder
+from claude_memory.platform.project import identify
 from claude_memory.text import times
 from claude_memory.vector_work import VectorWork, Watch, is_working, stop
 
@@ -39,32 +41,26 @@ QUESTION_PATIENCE_MS = 500  # with another writer, before a question is answered
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What `reindex` made anew."""
-
     memories: int
     passages: int
     vectors: int
 
 
-class Upkeep:
-    """Bringing in, keeping up, letting go, for one open memory."""
+class Upkeep(Opened):
+    """An open home and project with what keeps it up: bringing in, judging, letting go."""
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self._files_again_at = 0.0
-        self._looked = False
+    _files_again_at = 0.0
+    _looked = False
 
     @property
     def notes(self) -> NotesBook:
-        """What keeps store and plain files together."""
         from claude_memory.notes.notes_book import NotesBook
-        from claude_memory.platform.project import identify
         from claude_memory.store.sql.projects import provisional
 
-        opened, root = self._opened, self._opened.project_root
+        root = self.project_root
         # What runs for nobody in particular is opened on the home itself, which is no project.
-        project = opened.project if root != opened.home else provisional(identify(root))
-        return NotesBook(opened.home, opened.store, opened.settings, project, root)
+        project = self.project if root != self.home else provisional(identify(root))
+        return NotesBook(self.home, self.store, self.settings, project, root)
 
     def catch_up(self, *, graph: bool = False) -> None:
         """Bring in what waits before a question, without ever making it fail; `graph`: what it mentions, too.
@@ -74,17 +70,21 @@ class Upkeep:
         began = time.monotonic()
         try:
             # A question does not wait long for a writer that is stuck.
-            with self._opened.store.hurried(QUESTION_PATIENCE_MS):
+            with self.store.hurried(QUESTION_PATIENCE_MS):
                 if began < self._files_again_at:
                     self._drain_events(1.0)
                 else:
                     self.drain(budget_seconds=1.0)
                     self._index_tasks()
                     self.prune()
-                    self._note_look(time.monotonic() - began)
+                    # Again at once, unless there are thousands of files; the first look also loads the code.
+                    took = time.monotonic() - began
+                    if self._looked and took >= QUICK_SECONDS:
+                        self._files_again_at = time.monotonic() + CATCH_UP_SHARE * took
+                    self._looked = True
                 # A process in the background takes the newest first, too.
-                if not is_working(self._opened.home):
-                    self.vectors.some(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
+                if not is_working(self.home):
+                    self.vectors.some(budget_seconds=self.settings.embed_in_drain_ms / 1000)
                 if graph:
                     self.derive_pending()
         except (StoreBusy, OSError):
@@ -94,90 +94,74 @@ class Upkeep:
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         done = self._drain_events(budget_seconds)
         if budget_seconds is None or budget_seconds >= FILES_SECONDS:
-            home, root = self._opened.home, self._opened.project_root
-            leftovers.sweep(home, root if root != home else None)
-            self._keep_files(budget_seconds)
+            leftovers.sweep(self.home, self.project_root if self.project_root != self.home else None)
+            # Write down what sessions did, read what people wrote; no fault of a file spoils the drain.
+            try:
+                self.notes.keep_up()
+                self.notes.read_files(budget_seconds=budget_seconds)
+            except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
+                logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
         return done
 
     def _drain_events(self, budget_seconds: float | None) -> Drained:
         from claude_memory.capture.drain import drain
 
-        home = self._opened.home
         # The drain adds what each event's own project excludes; this project's say ends with its events.
-        own = replace(self._opened.settings, exclude=settings_module.load(home).exclude)
-        done = drain(home, self._opened.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
-        self._opened.mirror()  # also what a process left that was killed between a commit and its mirror
+        own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
+        done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
+        self.mirror()  # also what a process left that was killed between a commit and its mirror
         return done
-
-    def _keep_files(self, budget_seconds: float | None) -> None:
-        """Write down what sessions did, read what people wrote; no fault of a file spoils the drain."""
-        try:
-            self.notes.keep_up()
-            self.notes.read_files(budget_seconds=budget_seconds)
-        except (Conflict, InvalidInput, StoreBusy, OSError) as fault:
-            from claude_memory.platform import logs
-
-            logs.logger("files").warning("plain files wait for the next drain: %s", type(fault).__name__)
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
         from claude_memory.tasks.storage import storage_for
 
-        opened, now = self._opened, datetime.now(UTC)
-        storage = storage_for(opened.project_root, home=opened.home)
+        now = datetime.now(UTC)
+        storage = storage_for(self.project_root, home=self.home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):
             return
         from claude_memory.tasks.views import texts
 
-        marker = private_folder(opened.home / "cache") / f"tasks-{opened.project.id}"
+        marker = private_folder(self.home / "cache") / f"tasks-{self.project.id}"
         since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
         wanted = [text for text in texts(storage, since=since) if text.body.strip()]
         fresh = (
-            drafted(text, opened.project, trust=Trust(str(text.trust)), old=None, now=now) for text in wanted
+            drafted(text, self.project, trust=Trust(str(text.trust)), old=None, now=now) for text in wanted
         )
         memories = {memory.id: memory for memory in fresh}
-        for old in opened.store.memories.find(opened.scope(), WHATEVER, ids=list(memories)):
+        for old in self.store.memories.find(self.scope(), WHATEVER, ids=list(memories)):
             new = memories.pop(old.id)
             if (new.body, new.trust) != (old.body, old.trust):
                 changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
-                opened.store.memories.update(replace(changed, updated_at=now))
-        opened.store.memories.add(list(memories.values()))
+                self.store.memories.update(replace(changed, updated_at=now))
+        self.store.memories.add(list(memories.values()))
         marker.touch(mode=FILE_MODE)
         # A file system stamps by a coarser clock: what is written right now must not look older than this.
         seen = now.timestamp() - 1.0
         os.utime(marker, (seen, seen))
 
-    def _note_look(self, seconds: float) -> None:
-        """Look at the plain files again at once, unless there are thousands of them."""
-        if self._looked and seconds >= QUICK_SECONDS:  # the first look also loads the code for it
-            self._files_again_at = time.monotonic() + CATCH_UP_SHARE * seconds
-        self._looked = True
-
     def prune(self, *, now: datetime | None = None) -> Pruned:
         """Let old events go, and what was forgotten long enough ago; at most once a day."""
-        from claude_memory.lifecycle import retention
-
-        opened = self._opened
         moment = now or datetime.now(UTC)
         return retention.prune(
-            opened.home, opened.store, opened.settings, moment, lambda ids: self._erase(ids).memories
+            self.home, self.store, self.settings, moment, lambda ids: self._erase(ids).memories
         )
 
     def keep_within_cap(self, *, now: datetime | None = None) -> MadeRoom:
         """Let the oldest tool output, messages and exchanges go while the store is over its cap."""
-        from claude_memory.lifecycle import retention
+        return retention.keep_within_cap(self.home, self.store, self.settings, now or datetime.now(UTC))
 
-        opened = self._opened
-        return retention.keep_within_cap(opened.home, opened.store, opened.settings, now or datetime.now(UTC))
+    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        return self.vectors.some(budget_seconds=budget_seconds)
 
     @property
     def vectors(self) -> VectorWork:
-        """Making the vectors that passages lack, and how far it is."""
-        return VectorWork(self._opened)
+        return VectorWork(self)
 
     def stop_vectors(self) -> None:
         """Let no process make vectors in the background, until the next import or `reindex`."""
-        stop(self._opened.home)
+        stop(self.home)
 
     def judge_pending(self, *, budget_seconds: float | None = None) -> int:
         """Let memories meet their neighbours that came while no model was at hand; returns how many acted.
@@ -188,67 +172,67 @@ class Upkeep:
 
         is_late = times.deadline(budget_seconds)
         self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
-        embedder = self._opened.embedder
-        verdicts = admit_waiting(self._opened.store, embedder.model if embedder else None, is_late)
+        embedder = self.embedder
+        verdicts = admit_waiting(self.store, embedder.model if embedder else None, is_late)
         return sum(verdict.other is not None for verdict in verdicts)
 
     @property
     def is_gate_behind(self) -> bool:
-        """Whether memories wait for `judge_pending`."""
-        return bool(self._opened.store.lifecycle.unjudged(1))
+        return bool(self.store.lifecycle.unjudged(1))
 
     def derive_pending(self, *, limit: int = 500) -> int:
         """Note for the graph what new memories of this project mention; returns how many were read."""
         from claude_memory.lifecycle.consolidate import derive_pending
 
-        return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
+        return derive_pending(self.store, self.project.id, limit=limit)
 
     def reindex(self, *, from_files: bool = False, progress: Watch | None = None) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
         from claude_memory.notes import index
 
-        opened = self._opened
         memories = 0
         if from_files:
             from claude_memory.backup import mirror
             from claude_memory.store import set_damaged_aside
 
-            opened.close()
-            set_damaged_aside(opened.home, opened.settings)
-            opened.mirror()  # a sound store may hold changes that the files lack
-            memories = opened.store.replay(mirror.read(opened.home)).memories
-        passages = opened.store.memories.rebuild_index()
-        index.drop_state(opened.home)
+            self.close()
+            set_damaged_aside(self.home, self.settings)
+            self.mirror()  # a sound store may hold changes that the files lack
+            memories = self.store.replay(mirror.read(self.home)).memories
+        passages = self.store.memories.rebuild_index()
+        index.drop_state(self.home)
         passages += self.notes.read_files().added
-        if opened.embedder is not None:
-            opened.store.memories.drop_vectors(keep=opened.embedder.model)
-        stop(opened.home, stopped=False)
+        if self.embedder is not None:
+            self.store.memories.drop_vectors(keep=self.embedder.model)
+        stop(self.home, stopped=False)
         return Reindexed(memories, passages, self.vectors.all(progress))
 
     def import_history(
-        self, paths: tuple[Path, ...] = (), progress: Progress | None = None, **bounds: Any
+        self, paths: Sequence[Path] = (), *, progress: Progress | None = None, **bounds: Any
     ) -> Imported:
-        """Read agents' own histories: what is new since last time; `bounds` are those of `Request`."""
+        """Read agents' own histories: what is new since last time. Vectors follow by `embed_pending`.
+
+        `bounds` are those of `imports.importer.Request`: which agent, since when, how long to take or wait.
+        """
         from claude_memory.capture.understanding import understand_waiting
         from claude_memory.imports.importer import Request, import_history
 
-        opened, request = self._opened, Request(paths, **bounds)
+        request = Request(tuple(paths), **bounds)
         if not request.budget_seconds:  # a person asks, not a drain in its slack
-            stop(opened.home, stopped=False)
+            stop(self.home, stopped=False)
         return import_history(
-            opened.home,
-            opened.store,
-            opened.settings,
+            self.home,
+            self.store,
+            self.settings,
             request,
             progress=progress,
-            understand=lambda late: understand_waiting(opened.store, late)[0],
+            understand=lambda late: understand_waiting(self.store, late)[0],
         )
 
     def import_plan(self, paths: Sequence[Path] = (), **bounds: Any) -> ImportPlan:
-        """What `import_history` would read."""
         from claude_memory.imports.importer import Request, plan_import
 
-        return plan_import(self._opened.store, Request(tuple(paths), **bounds))
+        return plan_import(self.store, Request(tuple(paths), **bounds))
 
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Imported:
         """Read another memory's databases; `claude-mem` is the one that is known."""
@@ -256,7 +240,7 @@ class Upkeep:
 
         if kind != "claude-mem":
             raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
-        return import_databases(self._opened.store, paths)
+        return import_databases(self.store, paths)
 
     @staticmethod
     def has_histories(paths: Sequence[Path] = (), agent: str | None = None) -> bool:
@@ -267,8 +251,8 @@ class Upkeep:
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""
-        seconds = self._opened.settings.import_in_drain_seconds
-        if not seconds or not self._opened.archive.totals()["files"]:
+        seconds = self.settings.import_in_drain_seconds
+        if not seconds or not self.archive.totals()["files"]:
             return None
         try:
             return self.import_history(budget_seconds=seconds, workers=0)
@@ -281,14 +265,13 @@ class Upkeep:
         from claude_memory.lifecycle.consolidate import consolidate
         from claude_memory.lifecycle.staleness import refreshed
 
-        store, project = self._opened.store, self._opened.project
+        store, project = self.store, self.project
         if not dry_run:
-            refreshed(store, project, self._opened.project_root)
-        done = consolidate(
-            store, project, now=datetime.now(UTC), dry_run=dry_run, budget_seconds=budget_seconds
-        )
+            refreshed(store, project, self.project_root)
+        now = datetime.now(UTC)
+        done = consolidate(store, project, now=now, dry_run=dry_run, budget_seconds=budget_seconds)
         if not dry_run:
-            write_mirrors(self._opened.home, store, project)
+            write_mirrors(self.home, store, project)
         return done
 
     def consolidate_in_slack(self) -> None:
@@ -296,14 +279,14 @@ class Upkeep:
         from claude_memory.graph.knowledge import write_mirrors
         from claude_memory.lifecycle.consolidate import tend
 
-        for project in tend(self._opened.store, now=datetime.now(UTC)):
-            write_mirrors(self._opened.home, self._opened.store, project)
+        for project in tend(self.store, now=datetime.now(UTC)):
+            write_mirrors(self.home, self.store, project)
 
     def undo_consolidation(self) -> int:
         """Take back the last consolidation that stands; returns how many steps were undone."""
         from claude_memory.lifecycle.consolidate import undo
 
-        return undo(self._opened.store, self._opened.project)
+        return undo(self.store, self.project)
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
@@ -313,24 +296,23 @@ class Upkeep:
         from claude_memory.store import refresh_copy
         from claude_memory.summaries.shelf import Shelf
 
-        home = self._opened.home
         self._drain_events(None)  # what waits in the spool may say it, too
-        asked = self._opened.find(ids)
+        asked = self.find(ids)
         # What else was made from the same events goes with them: it may say the same in other words.
-        gone = [*asked, *kin(self._opened.store, asked)]
+        gone = [*asked, *kin(self.store, asked)]
         texts = [memory.body.strip() for memory in asked if len(memory.body.strip()) >= SHORTEST]
         sentences, made_from_it = Sentences(texts), Sentences(memory.body for memory in gone)
         own, others = self._files_outside(gone)
         # Files first: a process that ends in between leaves the memory, and so the way to ask again.
-        erasing.purge(home, made_from_it, own)
+        erasing.purge(self.home, made_from_it, own)
         erased = self._erase([memory.id for memory in gone], texts)
         self._drain_events(None)  # exchanges and records of sessions are made anew from what is left
-        Shelf(home).erase(made_from_it, {memory.session for memory in gone if memory.session})
-        erasing.purge(home, made_from_it, own)
-        for question in (home / "cache").glob("last-search-*"):
+        Shelf(self.home).erase(made_from_it, {memory.session for memory in gone if memory.session})
+        erasing.purge(self.home, made_from_it, own)
+        for question in (self.home / "cache").glob("last-search-*"):
             question.unlink(missing_ok=True)  # a question may have had a word of it
-        refresh_copy(home, self._opened.settings, self._opened.store, at_once=True)
-        left = erasing.places_in_home(home, sentences, texts)
+        refresh_copy(self.home, self.settings, self.store, at_once=True)
+        left = erasing.places_in_home(self.home, sentences, texts)
         left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
         return replace(erased, left=tuple(dict.fromkeys(left)))
 
@@ -338,12 +320,12 @@ class Upkeep:
         """Places outside the home that may say it: those with our blocks in them, and those we only read."""
         from claude_memory.notes.places import project_files
 
-        here = self._opened.project
+        here = self.project
         own, others = [], []
-        for project in {here.id: here, **{item.id: item for item in self._opened.store.projects()}}.values():
-            root = self._opened.project_root if project.id == here.id else Path(project.path)
-            files = project_files(self._opened.home, project.id, root)
-            outside = [path for path in files.all() if not path.is_relative_to(self._opened.home)]
+        for project in {here.id: here, **{item.id: item for item in self.store.projects()}}.values():
+            root = self.project_root if project.id == here.id else Path(project.path)
+            files = project_files(self.home, project.id, root)
+            outside = [path for path in files.all() if not path.is_relative_to(self.home)]
             approved = [path for path in outside if path.is_relative_to(files.base)]
             own += approved
             others += [path for path in outside if path not in approved]
@@ -359,7 +341,7 @@ class Upkeep:
         from claude_memory.capture.understanding import records_with
         from claude_memory.redact.erasure import Sentences
 
-        home, store = self._opened.home, self._opened.store
+        home, store = self.home, self.store
         records = (*ids, *records_with(store, ids))
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
@@ -367,5 +349,5 @@ class Upkeep:
         erased = store.memories.erase(ids, texts=texts)
         sentences = Sentences(texts)
         mirror.purge(home, (*erased.ids, *records), (lambda _: sentences) if texts else None)
-        self._opened.mirror()
+        self.mirror()
         return erased

@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from claude_memory.errors import NotFound
 from claude_memory.graph.extract import mentions
 from claude_memory.lifecycle.staleness import refreshed, tied
-from claude_memory.lifecycle.strength import DORMANT_FROM, held, note_uses, reviewed, strength_at
+from claude_memory.lifecycle.strength import DORMANT_FROM, held, keep_uses, note_uses, strength_at
 from claude_memory.model import (
     STATEMENT_CHARACTERS,
     Kind,
@@ -37,6 +36,7 @@ from claude_memory.model import (
 )
 from claude_memory.store.base import Store
 from claude_memory.store.model import Relation, Review, Step
+from claude_memory.store.sql.lifecycle import Lifecycle
 from claude_memory.text.times import deadline
 from claude_memory.text.words import index_terms, is_stop_term, query_terms
 
@@ -48,16 +48,12 @@ NEAR = 0.9
 
 
 class Action(StrEnum):
-    """What the gate does with a new memory."""
-
     ADDED = "added"
     REINFORCED = "reinforced"
     LINKED = "linked"
 
 
 class Admission(NamedTuple):
-    """What became of a new memory."""
-
     memory: MemoryId
     action: Action
     other: MemoryId | None = None
@@ -118,18 +114,17 @@ def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozens
         return Admission(new.id, Action.ADDED)
     near = _neighbours(store, new, model, later)
     found = [(*judged(old.body, new.body, cosine), old) for old, cosine in near]
-    # Among equals the oldest: what is said a third time repeats the first, not the second.
-    found.sort(key=lambda one: (one[0] is not Action.ADDED, one[1], -one[2].created_at.timestamp()))
-    if not found or found[-1][0] is Action.ADDED:
+    close = [one for one in found if one[0] is not Action.ADDED]
+    if not close:
         return Admission(new.id, Action.ADDED)
-    action, _, old = found[-1]
+    # Among equals the oldest: what is said a third time repeats the first, not the second.
+    action, _, old = max(reversed(close), key=lambda one: (one[1], -one[2].created_at.timestamp()))
     now, kept = datetime.now(UTC), store.lifecycle
     kind, words = ("repeats", _SAME) if action is Action.REINFORCED else ("newer", _NEWER)
     newer, older = (new, old) if new.created_at >= old.created_at else (old, new)
     kept.relate([Relation(newer.id, older.id, kind, words, now)])
     if action is Action.REINFORCED:
-        again = reviewed(old, held(kept, [old])[old.id], "repeated", now)
-        kept.put_strengths({old.id: again}, [Review(old.id, now, "repeated")])
+        keep_uses(kept, {old.id: old}, [Review(old.id, now, "repeated")])
     return Admission(new.id, action, old.id, words)
 
 
@@ -184,16 +179,12 @@ FEWEST_WORDS = 8
 _CROWD = 50  # texts that share a rare word and are compared: more are boilerplate
 _EVIDENCE = {"repeats": _SAME, "similar": "shares nine words of ten"}
 _PATTERN_SESSIONS = 3
-_BATCH = 1_000
-_Item = TypeVar("_Item")
 # Archived ones, too: were they left out, the next run would see another set and find other twins.
 _COMPARED = MemoryFilter(statuses=(Status.ACTIVE, Status.ARCHIVED))
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What a run did, or would do."""
-
     read: int
     repeated: int
     similar: int
@@ -216,19 +207,49 @@ def consolidate(
     read = 0
     while not dry_run and not out_of_time() and (more := derive_pending(store, project.id)):
         read += more
-    found = store.memories.find(SearchScope((project.id,)), _COMPARED, newest_first=False)
-    memories = [memory for memory in found if memory.project == project.id]
-    links = list(_fresh(store, _alike(memories, out_of_time), now))
-    faded = [] if out_of_time() else _faded(store, memories, now)
+    here = store.memories.find(SearchScope((project.id,)), _COMPARED, newest_first=False)
+    memories = [memory for memory in here if memory.project == project.id]
+    found = list(_alike(memories, out_of_time))
+    related = store.lifecycle.relations([source for source, _, _ in found])
+    known = {frozenset((item.source, item.target)) for item in related}  # whoever made them
+    links = [
+        Relation(source, target, kind, _EVIDENCE[kind], now)
+        for source, target, kind in found
+        if frozenset((source, target)) not in known
+    ]
+    faded: list[MemoryId] = []  # what has become silent and is nobody's own
+    if not out_of_time():
+        active = [memory for memory in memories if memory.status is Status.ACTIVE]
+        strengths = held(store.lifecycle, active)
+        faded = [one.id for one in active if strength_at(one, strengths[one.id], now) < DORMANT_FROM]
+    run = None if dry_run else _carry_out(store.lifecycle, project, links, faded, now)
     repeated = sum(link.kind == "repeats" for link in links)
-    run = None if dry_run else _carry_out(store, project, links, faded, now)
-    patterns = tuple(_patterns(store, memories))
-    similar, complete = len(links) - repeated, not out_of_time()
-    return Consolidated(read, repeated, similar, len(faded), patterns, run, complete)
+    patterns, complete = _patterns(store, memories), not out_of_time()
+    return Consolidated(read, repeated, len(links) - repeated, len(faded), patterns, run, complete)
+
+
+def _carry_out(
+    kept: Lifecycle, project: Project, links: Sequence[Relation], faded: Sequence[MemoryId], now: datetime
+) -> int | None:
+    """Do and note the steps; a run that changes nothing leaves no trace."""
+    if not links and not faded and (last := kept.last_run(project.id)):
+        return last[0]
+    kept.relate(links)
+    kept.archive(faded)
+    steps = [Step(link.kind, link.source, link.target) for link in links]
+    return kept.consolidated(project.id, now, [*steps, *(Step("archive", id_) for id_ in faded)])
+
+
+def _patterns(store: Store, memories: Sequence[StoredMemory]) -> tuple[MemoryId, ...]:
+    """Memories that were said again in three sessions or more: what `knowledge` calls a pattern."""
+    sessions = {memory.id: memory.session or memory.id for memory in memories}
+    again: defaultdict[MemoryId, set[str]] = defaultdict(set)
+    for item in store.lifecycle.relations(list(sessions), kinds=("repeats",)):
+        again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
+    return tuple(sorted(id_ for id_, said in again.items() if len(said - {""}) >= _PATTERN_SESSIONS))
 
 
 def undo(store: Store, project: Project) -> int:
-    """Take back the last run that stands."""
     kept = store.lifecycle
     last = kept.last_run(project.id)
     if last is None:
@@ -261,19 +282,6 @@ def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Pr
             consolidate(store, project, now=now, budget_seconds=left)
             tended.append(project)
     return tended
-
-
-def _carry_out(
-    store: Store, project: Project, links: Sequence[Relation], faded: Sequence[MemoryId], now: datetime
-) -> int | None:
-    """Do and note the steps; a run that changes nothing leaves no trace."""
-    kept = store.lifecycle
-    if not links and not faded and (last := kept.last_run(project.id)):
-        return last[0]
-    kept.relate(links)
-    kept.archive(faded)
-    steps = [Step(link.kind, link.source, link.target) for link in links]
-    return kept.consolidated(project.id, now, [*steps, *(Step("archive", id_) for id_ in faded)])
 
 
 def _alike(
@@ -309,41 +317,3 @@ def _alike(
                 break
         for word in rare:
             holders[word].append(place)
-
-
-def _fresh(
-    store: Store, found: Iterable[tuple[MemoryId, MemoryId, str]], now: datetime
-) -> Iterator[Relation]:
-    """Links that are not there yet, whoever made them."""
-    for pairs in _batches(found):
-        related = store.lifecycle.relations([source for source, _, _ in pairs])
-        known = {frozenset((item.source, item.target)) for item in related}
-        for source, target, kind in pairs:
-            if frozenset((source, target)) not in known:
-                yield Relation(source, target, kind, _EVIDENCE[kind], now)
-
-
-def _faded(store: Store, memories: Iterable[StoredMemory], now: datetime) -> list[MemoryId]:
-    """What has become silent and is nobody's own."""
-    faded = []
-    for batch in _batches(memory for memory in memories if memory.status is Status.ACTIVE):
-        known = held(store.lifecycle, batch)
-        faded += [one.id for one in batch if strength_at(one, known[one.id], now) < DORMANT_FROM]
-    return faded
-
-
-def _patterns(store: Store, memories: Sequence[StoredMemory]) -> Iterator[MemoryId]:
-    """Memories that were said again in three sessions or more: what `knowledge` calls a pattern."""
-    sessions = {memory.id: memory.session or memory.id for memory in memories}
-    again: defaultdict[MemoryId, set[str]] = defaultdict(set)
-    for ids in _batches(sessions):
-        for item in store.lifecycle.relations(ids, kinds=("repeats",)):
-            again[item.target].update((sessions.get(item.source, item.source), sessions.get(item.target, "")))
-    yield from sorted(id_ for id_, found in again.items() if len(found - {""}) >= _PATTERN_SESSIONS)
-
-
-def _batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
-    """So many at a time as one question to the store may name."""
-    rest = iter(items)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch

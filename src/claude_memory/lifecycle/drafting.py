@@ -1,10 +1,10 @@
-"""A memory as a caller gives it, made fit to be kept: cleaned, completed, changed; and who may change it."""
+"""A memory as a caller gives it, made fit to be kept: cleaned, completed, changed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -21,7 +21,6 @@ from claude_memory.model import (
     Trust,
     memory_id,
 )
-from claude_memory.platform.agents import inside_agent, require_person
 
 _Choice = TypeVar("_Choice", Kind, Trust, Scope)
 
@@ -34,7 +33,6 @@ def changes_of(**given: Any) -> dict[str, Any]:
 def revised(
     old: StoredMemory, changes: Mapping[str, Any], reason: str | None, speaker: Trust
 ) -> StoredMemory:
-    """The memory after a change."""
     new = dict(changes)
     if "title" not in new and new.get("body") and old.title == _title_of(old.body):  # nobody gave it a title
         new["title"] = _title_of(new["body"])
@@ -103,43 +101,7 @@ def accepted(old: StoredMemory, body: str | None, kind: Kind | str | None) -> St
     return replace(old, body=text, status=status, trust=Trust.USER, provenance=provenance, **changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """Who speaks through an open memory, and what they may do to what a person said."""
-
-    serves_agent: bool | None  # whoever started the process; None: told by the caller
-
-    @property
-    def is_agent(self) -> bool:
-        """Whether an agent is at work, who changes nothing of what a person said."""
-        return bool(inside_agent()) if self.serves_agent is None else self.serves_agent
-
-    def require_person(self, verb: str) -> None:
-        """Refuse what an agent may not do."""
-        if self.is_agent:
-            require_person(verb)
-            raise Conflict(f"{verb} is for a person: run it in a terminal of your own")
-
-    def trust_of(self, claimed: Trust | str | None) -> Trust:
-        """What a new statement is worth: a person says that it is theirs, and an agent cannot."""
-        trust = Trust.AGENT if claimed is None else choice(Trust, claimed, "trust")
-        if trust is Trust.USER:
-            self.require_person("speaking as the user")
-        return trust
-
-    def check_owner(self, memories: Sequence[StoredMemory], verb: str) -> None:
-        """An agent neither changes, hides nor brings back what a person said."""
-        theirs = next((memory for memory in memories if memory.trust is Trust.USER), None)
-        if theirs is not None and self.is_agent:
-            command = {"restore": "forget --undo", "change": "revise"}.get(verb, verb)
-            raise Conflict(
-                f"{theirs.id} is the user's own word, and only they can {verb} it: "
-                f"`claude-memory {command} {theirs.id}` in a terminal of their own"
-            )
-
-
 def check_status(memories: Sequence[StoredMemory], status: Status, otherwise: str) -> None:
-    """Refuse memories that do not stand as the change wants it."""
     for memory in memories:
         if memory.status is not status:
             raise Conflict(f"{memory.id} is {otherwise}: it is {memory.status}")
@@ -159,7 +121,6 @@ def _title_of(body: str) -> str:
 
 
 def kind_of(kind: Kind | str) -> Kind:
-    """The kind by its name."""
     return choice(Kind, kind, "kind")
 
 
@@ -174,7 +135,6 @@ _FIT: Mapping[str, Callable[[Any], Any]] = {
 
 
 def choice(values: type[_Choice], value: _Choice | str, name: str) -> _Choice:
-    """One of the values by its name, or what is wrong with it."""
     try:
         return values(value)
     except ValueError:

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from claude_memory.errors import Conflict, InvalidInput
+from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Project, memory_id
 from claude_memory.store.model import Intention, IntentionStatus, Priority
 from claude_memory.store.sql.lifecycle import Lifecycle
@@ -37,8 +38,6 @@ class Occasion(NamedTuple):
 
 
 class Due(NamedTuple):
-    """An intention whose time has come, and why."""
-
     intention: Intention
     reason: str
 
@@ -114,7 +113,6 @@ class IntentionBook:
 
     kept: Lifecycle
     project: Project
-    clean: Callable[[str], str]  # cuts secrets and private parts before anything is stored
     codebase_of: Callable[[str], str]  # the id of the project that a person names
 
     def set(
@@ -130,8 +128,7 @@ class IntentionBook:
         priority: Priority | str = Priority.NORMAL,
         now: datetime | None = None,
     ) -> Intention:
-        """Keep a new intention; times as people write them."""
-        moment, said = now or datetime.now(UTC), self.clean(text).strip()
+        moment, said = now or datetime.now(UTC), clean(text).strip()
         if at is not None and in_ is not None:
             raise InvalidInput("give a time or a span, not both")
         if in_ and span(in_) is None:
@@ -156,21 +153,17 @@ class IntentionBook:
         return made
 
     def list(self, *, all_: bool = False) -> list[Intention]:
-        """Open ones, or all that there ever were."""
         return self.kept.intentions(self.project, open_only=not all_)
 
     def check(
         self, *, files: Sequence[str] = (), words: str = "", now: datetime | None = None
     ) -> Sequence[Due]:
-        """What is due on this occasion."""
         return due(self.list(), Occasion(self.project, now or datetime.now(UTC), tuple(files), words))
 
     def complete(self, id_: str) -> Intention:
-        """It is done."""
         return self._changed(id_, status=IntentionStatus.DONE, closed_at=datetime.now(UTC))
 
     def cancel(self, id_: str) -> Intention:
-        """It is not wanted any more."""
         return self._changed(id_, status=IntentionStatus.CANCELLED, closed_at=datetime.now(UTC))
 
     def snooze(self, id_: str, until: str, *, now: datetime | None = None) -> Intention:

@@ -58,7 +58,6 @@ class Retention:
         return [id_ for id_, since in self.forgotten.items() if since <= limit]
 
     def goes_at(self) -> datetime:
-        """When the next look may carry out what is named now."""
         return datetime.fromtimestamp(self.wall + GRACE_SECONDS, UTC)
 
 
@@ -80,16 +79,17 @@ def prune(
     hidden = store.memories.find(SearchScope(None), MemoryFilter(statuses=(Status.FORGOTTEN,)))
     # One that was brought back in between starts anew.
     seen = {str(item.id): state.forgotten.get(item.id, state.steady) for item in hidden}
-    past = set(replace(state, forgotten=seen).past_undoing(settings.forget_undo_days))
     days = settings.keep_events_days
     due = state.events_before if days else None
     # Too old by the newest that is stored, not by the clock.
     newest = store.archive.events(SearchScope(None), EventFilter(), limit=1) if days else []
     to_go = [(min(now, event.timestamp) - timedelta(days=days)).timestamp() for event in newest]
-    save(home, replace(state, forgotten=seen, events_before=to_go[0] if to_go else None))
+    state = replace(state, forgotten=seen, events_before=to_go[0] if to_go else None)
+    save(home, state)
     events = store.archive.prune(datetime.fromtimestamp(due, UTC)) if due is not None else 0
     undo_until = now - timedelta(days=settings.forget_undo_days)
     gone = [item.id for item in hidden if item.forgotten_at and item.forgotten_at < undo_until]
+    past = set(state.past_undoing(settings.forget_undo_days))
     ids = [id_ for id_ in gone if id_ in past]
     return Pruned(events, erase(ids) if ids else 0)
 
@@ -119,7 +119,6 @@ def room_made(home: Path) -> tuple[datetime, MadeRoom] | None:
 
 
 def told(gone: MadeRoom) -> str:
-    """What went, in words."""
     return (
         f"{gone.tool_outputs} tool outputs, {gone.messages} messages and {gone.exchanges} exchanges went, "
         "the oldest first"
@@ -138,5 +137,4 @@ def load(home: Path) -> Retention | None:
 
 
 def save(home: Path, state: Retention) -> None:
-    """Keep the state for the next look."""
     write_atomically(private_folder(home / "cache") / _STATE, json.dumps(asdict(state)).encode())

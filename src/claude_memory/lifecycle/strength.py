@@ -6,7 +6,7 @@ and what sessions then did with it is read from events only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -89,21 +89,25 @@ def strength_at(memory: StoredMemory, known: Strength | None, now: datetime) -> 
 
 
 def state_of(strength: float) -> State:
-    """The state that a strength stands for."""
     least = {State.ACTIVE: ACTIVE_FROM, State.DORMANT: DORMANT_FROM, State.SILENT: SILENT_FROM}
     return next((state for state, at in least.items() if strength >= at), State.UNAVAILABLE)
 
 
 def reviewed(memory: StoredMemory, known: Strength | None, reason: str, now: datetime) -> Strength:
     """The strength after one use: opened, used, repeated, confirmed, promoted; or demoted, a lapse."""
-    held = known or first_strength(memory)
-    at = max(now.astimezone(UTC), held.reviewed_at.astimezone(UTC))
-    rating = _RATINGS[reason]
-    stability, difficulty = _fsrs(held, rating, at)
-    lapse = rating == 1
+    from fsrs import Card, Rating, Scheduler
+    from fsrs import State as CardState
+
+    held, rating = known or first_strength(memory), _RATINGS[reason]
+    at, last = max(now.astimezone(UTC), held.reviewed_at.astimezone(UTC)), held.reviewed_at.astimezone(UTC)
+    # No steps and no fuzz: every use is one review on the long-term curve, the same on every machine.
+    scheduler = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+    card = Card(1, CardState.Review, None, held.stability, held.difficulty, due=at, last_review=last)
+    card, _ = scheduler.review_card(card, Rating(rating), review_datetime=at)
+    stability, lapse = card.stability or held.stability, rating == 1
     return held._replace(
         stability=min(stability, DEMOTED_STABILITY) if lapse else max(stability, held.stability),
-        difficulty=difficulty,
+        difficulty=card.difficulty or held.difficulty,
         reviewed_at=at,
         reviews=held.reviews + 1,
         lapses=held.lapses + lapse,
@@ -112,22 +116,13 @@ def reviewed(memory: StoredMemory, known: Strength | None, reason: str, now: dat
     )
 
 
-def _fsrs(held: Strength, rating: int, at: datetime) -> tuple[float, float]:
-    from fsrs import Card, Rating, Scheduler
-    from fsrs import State as CardState
-
-    # No steps and no fuzz: every use is one review on the long-term curve, the same on every machine.
-    scheduler = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
-    card = Card(
-        card_id=1,
-        state=CardState.Review,
-        stability=held.stability,
-        difficulty=held.difficulty,
-        due=at,
-        last_review=held.reviewed_at.astimezone(UTC),
-    )
-    card, _ = scheduler.review_card(card, Rating(rating), review_datetime=at)
-    return float(card.stability or held.stability), float(card.difficulty or held.difficulty)
+def keep_uses(kept: Lifecycle, memories: Mapping[MemoryId, StoredMemory], uses: Sequence[Review]) -> None:
+    """Move the strengths of memories by their uses, in order, and keep both."""
+    known = held(kept, list(memories.values()))
+    for use in uses:
+        known[use.memory] = reviewed(memories[use.memory], known[use.memory], use.reason, use.at)
+    if uses:
+        kept.put_strengths({use.memory: known[use.memory] for use in uses}, uses)
 
 
 _TOLD = {  # from here, and of the other
@@ -140,8 +135,6 @@ _TOLD = {  # from here, and of the other
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How firmly a memory is held."""
-
     memory: MemoryId
     strength: float
     state: State
@@ -162,14 +155,11 @@ class Life:
     ) -> list[Standing]:
         """Note one use of memories: opened, used, repeated, confirmed, promoted, demoted."""
         at = now or datetime.now(UTC)
-        known = held(self._kept, memories)
-        moved = {memory.id: reviewed(memory, known[memory.id], reason, at) for memory in memories}
-        if moved:
-            self._kept.put_strengths(moved, [Review(id_, at, reason) for id_ in moved])
+        used = {memory.id: memory for memory in memories}
+        keep_uses(self._kept, used, [Review(id_, at, reason) for id_ in used])
         return self.standing(memories, now=at)
 
     def standing(self, memories: Sequence[StoredMemory], *, now: datetime | None = None) -> list[Standing]:
-        """How firmly memories are held at a moment."""
         known, standings = held(self._kept, memories), []
         for memory in memories:
             own = known[memory.id]
@@ -179,7 +169,6 @@ class Life:
         return standings
 
     def relations(self, *memories: MemoryId) -> list[Relation]:
-        """What memories supersede, contradict, repeat, and the other way round."""
         return self._kept.relations(memories)
 
     def told(self, memory: StoredMemory, *, now: datetime) -> Iterator[str]:
@@ -220,28 +209,29 @@ class LedgerLine:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One time a hook handed a memory to an agent."""
-
     timestamp: datetime
     session: SessionId | None
     given_at: str
 
 
 def given(store: Store, scope: SearchScope, memory: str, *, limit: int = 5) -> list[Given]:
-    """The last times one memory was given, newest first."""
     events = store.archive.events(scope, EventFilter(kinds=(EventKind.INJECTION,)), limit=_MOST_EVENTS)
     mine = [event for event in events if memory in _memories(event)]
-    return [Given(event.timestamp, event.session, _given_at(event)) for event in mine[:limit]]
+    return [
+        Given(event.timestamp, event.session, str(event.payload.get("given_at", "?")))
+        for event in mine[:limit]
+    ]
 
 
 def ledger(store: Store, scope: SearchScope, *, since: datetime | None = None) -> list[LedgerLine]:
-    """The injections of a project, newest day first."""
     wanted = EventFilter(kinds=(EventKind.INJECTION, *_CALLS), since=since)
     sums: dict[tuple[date, SessionId | None, str], list[Event]] = {}
     calls: dict[SessionId | None, list[Event]] = {}
     for event in reversed(store.archive.events(scope, wanted, limit=_LEDGER_EVENTS)):
         if event.kind is EventKind.INJECTION:
-            sums.setdefault((event.timestamp.date(), event.session, _given_at(event)), []).append(event)
+            sums.setdefault(
+                (event.timestamp.date(), event.session, str(event.payload.get("given_at", "?"))), []
+            ).append(event)
         else:
             calls.setdefault(event.session, []).append(event)
     memories = _find(store, scope, (event for injected in sums.values() for event in injected))
@@ -264,45 +254,31 @@ def note_uses(store: Store, project: Project, since: datetime) -> int:
     wanted = EventFilter(kinds=(EventKind.INJECTION, EventKind.TOOL_USE, EventKind.REPLY), since=since)
     events = store.archive.events(scope, wanted, limit=_MOST_EVENTS)[::-1]
     memories = _find(store, scope, events)
-    kept = store.lifecycle
-    known = held(kept, list(memories.values()))
-    noted = [one for one in _first_uses(events, memories) if one not in kept.reviews(one.memory)]
-    for one in noted:
-        known[one.memory] = reviewed(memories[one.memory], known[one.memory], one.reason, one.at)
-    if noted:
-        kept.put_strengths({review.memory: known[review.memory] for review in noted}, noted)
-    return len(noted)
-
-
-def _first_uses(events: Iterable[Event], memories: dict[str, StoredMemory]) -> Iterator[Review]:
-    """The first use of each memory after it was given, session by session."""
-    given: dict[SessionId | None, dict[str, bool]] = {}  # each memory, and whether it was used
+    given: dict[SessionId | None, dict[MemoryId, bool]] = {}  # each memory, and whether it was used
+    uses: list[Review] = []  # the first of each memory after it was given, session by session
     for event in events:
         mine = given.setdefault(event.session, {})
         mine.update((id_, False) for id_ in _memories(event) if id_ in memories and id_ not in mine)
-        for id_, used in mine.items():
-            if not used and _uses(event, memories[id_]):
-                mine[id_] = True
-                yield Review(MemoryId(id_), event.timestamp, "used")
+        for id_ in [id_ for id_, used in mine.items() if not used and _uses(event, memories[id_])]:
+            mine[id_] = True
+            uses.append(Review(id_, event.timestamp, "used"))
+    noted = [use for use in uses if use not in store.lifecycle.reviews(use.memory)]
+    keep_uses(store.lifecycle, memories, noted)
+    return len(noted)
 
 
-def _find(store: Store, scope: SearchScope, events: Iterable[Event]) -> dict[str, StoredMemory]:
-    ids = sorted({MemoryId(id_) for event in events for id_ in _memories(event)})
-    found = store.memories.find(scope, MemoryFilter(), ids=ids) if ids else []
-    return {memory.id: memory for memory in found}
+def _find(store: Store, scope: SearchScope, events: Iterable[Event]) -> Mapping[MemoryId, StoredMemory]:
+    ids = sorted({id_ for event in events for id_ in _memories(event)})
+    return {memory.id: memory for memory in store.memories.find(scope, MemoryFilter(), ids=ids)}
 
 
-def _given_at(event: Event) -> str:
-    return str(event.payload.get("given_at", "?"))
-
-
-def _memories(event: Event) -> list[str]:
+def _memories(event: Event) -> list[MemoryId]:
     named = event.payload.get("memories") if event.kind is EventKind.INJECTION else None
-    return [str(id_) for id_ in named] if isinstance(named, list) else []
+    return [MemoryId(str(id_)) for id_ in named] if isinstance(named, list) else []
 
 
 def _used(
-    injected: Sequence[Event], calls: Sequence[Event], memories: dict[str, StoredMemory]
+    injected: Sequence[Event], calls: Sequence[Event], memories: Mapping[MemoryId, StoredMemory]
 ) -> tuple[str, ...]:
     """Each use once, in the order they came."""
     found: dict[str, None] = {}

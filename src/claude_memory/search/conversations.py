@@ -16,14 +16,14 @@ from pathlib import Path
 
 from claude_memory.embed import Embedder
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope, SessionId
+from claude_memory.model import Hit, MemoryFilter, ProjectId, SearchScope
 from claude_memory.platform.agents import BY_NAME, canonical
 from claude_memory.search import excerpts
 from claude_memory.search.excerpts import Wording, one_line, quote
 from claude_memory.search.ranking import recency
 from claude_memory.search.search import search
 from claude_memory.store.base import Store
-from claude_memory.store.model import ANY_CONVERSATION, Conversation, ConversationFilter, Message
+from claude_memory.store.model import Conversation, ConversationFilter, Message
 from claude_memory.store.sql.archive import Archive
 from claude_memory.text.quotation import meant
 from claude_memory.text.words import STOP_WORDS, shorten, stem
@@ -79,31 +79,29 @@ Found = dict[int, dict[int | str, Quote]]  # by conversation, and by the message
 
 
 def recall(
-    archive: Archive,
     store: Store,
     embedder: Embedder | None,
     scope: SearchScope,
     query: str,
     *,
-    within: ConversationFilter = ANY_CONVERSATION,
+    within: ConversationFilter,
     limit: int,
     now: datetime,
-    own: ProjectId | None = None,
-    thorough: bool = True,
+    own: ProjectId | None,
+    thorough: bool,
 ) -> list[Recalled]:
     """The conversations that answer best; without a question, the newest. `own` ones stand a bit ahead.
 
     `thorough` reads old messages too for the question as it stands, where many share its words.
     """
+    archive = store.archive
     if limit <= 0:
         return []
     if not query.strip():
         newest = archive.conversations(scope, within, limit=4 * limit + 20)
         # Sub-agents work for a conversation that is listed itself.
         return [Recalled(item, 0.0) for item in newest if not item.parent and item.messages][:limit]
-    asked = asked_of(archive, query)
-    found: Found = {}
-    depth = DEPTH if thorough else 0
+    asked, found, depth = asked_of(archive, query), Found(), DEPTH if thorough else 0
     for message in messages_with(archive, scope, asked, within, limit=CANDIDATES, enough=FEW, depth=depth):
         _add(found, message, excerpts.match(asked, message.text, message.role))
     filter_ = MemoryFilter(since=within.since, until=within.until)
@@ -112,17 +110,25 @@ def recall(
         store, embedder, scope, query, filter_=filter_, limit=MEMORY_HITS, min_relevance=LEAST_RELEVANCE,
         now=now, boost_files=files,
     )  # fmt: skip
-    _add_memories(found, archive, store, scope, hits)
+    _add_memories(found, store, scope, hits)
     passages = {
         number: sorted(quotes.values(), key=lambda item: (-item.score, item.ordinal))
         for number, quotes in found.items()
     }
     least = LEAST_SHARE * max((best[0].score for best in passages.values()), default=0.0)
-    ranked = [
-        _recalled(item, passages[item.number], now, own)
-        for item in archive.by_numbers(list(passages))
-        if _fits(item, within) and passages[item.number][0].score >= least
-    ]
+    ranked: list[Recalled] = []
+    for item in archive.by_numbers(list(passages)):
+        best = passages[item.number]
+        # A memory may lead to one that was not asked for.
+        below = (f"{within.folder}/", f"{within.folder}\\")
+        inside = not within.folder or f"{item.cwd}/".startswith(below)
+        if best[0].score < least or not inside or within.agent not in (None, item.agent):
+            continue
+        bonus = recency(item.last, now) + (OWN_PROJECT_BONUS if item.project == own else 0.0)
+        score = together(quote.score for quote in best[:COUNTED]) + SHARPNESS * bonus
+        worth_a_look = PLACE_SHARE * best[0].score
+        places = tuple(quote.ordinal for quote in best if quote.ordinal and quote.score >= worth_a_look)
+        ranked.append(Recalled(item, round(score, 4), tuple(best), places))
     ranked.sort(key=lambda item: -item.score)
     return [replace(item, quotes=_shown(asked, item.quotes)) for item in ranked[:limit]]
 
@@ -157,7 +163,7 @@ def messages_with(
     """
     # Each word that nobody said is replaced by the most common one that it may stand for.
     replaced = {word: alike for alike, word in reversed(list(asked.meant.items())) if alike != word}
-    words = [replaced.get(word, word) for word in asked.words]
+    words = [replaced.get(word, word) for word in asked.weights]
     messages = {message.number: message for message in archive.candidates(scope, words, limit, within)}
     if len(messages) >= limit and depth and len(words) > 1:
         exact = archive.matching(scope, words, within, asked.holds_phrase, limit=EXACT, depth=depth)
@@ -178,12 +184,10 @@ def _add(found: Found, message: Message, score: float) -> None:
         )
 
 
-def _add_memories(
-    found: Found, archive: Archive, store: Store, scope: SearchScope, hits: Sequence[Hit]
-) -> None:
+def _add_memories(found: Found, store: Store, scope: SearchScope, hits: Sequence[Hit]) -> None:
     """Each memory that answers speaks for the message it came from, else for its session."""
-    ids = [hit.id for hit in hits]
-    stored = store.memories.find(EVERYWHERE, MemoryFilter(), ids=ids) if ids else []
+    archive = store.archive
+    stored = store.memories.find(EVERYWHERE, MemoryFilter(), ids=[hit.id for hit in hits])
     events = {memory.id: str(memory.provenance.get("event") or "") for memory in stored}
     messages = {message.event: message for message in archive.of_events([*filter(None, events.values())])}
     sessions = [hit.session for hit in hits if hit.session]
@@ -195,23 +199,6 @@ def _add_memories(
         elif hit.session is not None and hit.session in numbers:
             passage = Quote(0, hit.kind, hit.timestamp, hit.snippet or hit.title, score)
             found.setdefault(numbers[hit.session], {})[hit.id] = passage
-
-
-def _fits(item: Conversation, within: ConversationFilter) -> bool:
-    """Whether a conversation that a memory led to is one that was asked for."""
-    folder = within.folder
-    inside = not folder or item.cwd == folder or item.cwd.startswith((f"{folder}/", f"{folder}\\"))
-    return inside and within.agent in (None, item.agent)
-
-
-def _recalled(
-    item: Conversation, passages: Sequence[Quote], now: datetime, own: ProjectId | None
-) -> Recalled:
-    bonus = recency(item.last, now) + (OWN_PROJECT_BONUS if item.project == own else 0.0)
-    score = together(passage.score for passage in passages[:COUNTED]) + SHARPNESS * bonus
-    least = PLACE_SHARE * passages[0].score
-    places = [one.ordinal for one in passages if one.ordinal and one.score >= least]
-    return Recalled(item, round(score, 4), tuple(passages), tuple(places))
 
 
 def _shown(asked: Wording, passages: Sequence[Quote]) -> tuple[Quote, ...]:
@@ -244,11 +231,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _RANGE = re.compile(r"(?P<first>\d+)?(?P<dash>-)?(?P<last>\d+)?")
 
 
-def session_named(archive: Archive, scope: SearchScope, named: str) -> SessionId:
-    """The one session in scope whose id begins so, whether its conversation is archived or not."""
-    return SessionId(meant(named, archive.session_ids(scope, named.strip()), f"session {named!r} here"))
-
-
 @dataclass(frozen=True, slots=True)
 class Resume:
     """A command and the folder to run it in; `handed` where it begins anew with what the archive holds."""
@@ -259,13 +241,11 @@ class Resume:
 
     @property
     def line(self) -> str:
-        """What a person would type."""
         command = shlex.join(self.arguments)
         return f"cd {shlex.quote(self.folder)} && {command}" if self.folder else command
 
     @property
     def has_folder(self) -> bool:
-        """Whether the folder is still there."""
         return bool(self.folder) and Path(self.folder).is_dir()
 
 
@@ -312,7 +292,6 @@ class ConversationBook:
     archive: Archive
 
     def named(self, id_: str) -> Conversation:
-        """The one conversation whose id begins so."""
         prefix = id_.strip()
         known = self.archive.conversations(EVERYWHERE, prefix=prefix, limit=20) if prefix else []
         names: list[str] = [item.session for item in known]
@@ -323,7 +302,7 @@ class ConversationBook:
 
     def asked(self, query: str) -> Wording:
         """A question taken apart, to mark in messages what answers it."""
-        return asked_of(self.archive, query) if query.strip() else Wording("", {}, {}, {})
+        return asked_of(self.archive, query)
 
     def resume(self, conversation: Conversation) -> Resume | None:
         """How a person goes on with it; None where its agent has no command for that."""

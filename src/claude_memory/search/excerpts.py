@@ -48,11 +48,6 @@ class Wording:
     pairs: Mapping[tuple[str, str], float]
     meant: Mapping[str, str]
 
-    @property
-    def words(self) -> list[str]:
-        """The question's words, each once, in order."""
-        return list(self.weights)
-
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Where a line holds the question: as it stands, else each of its telling words."""
         place = line.lower().find(self.phrase) if len(self.weights) > 1 else -1
@@ -126,19 +121,19 @@ def phrase(asked: Wording, text: str) -> float:
 def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
-    best = max(lines, key=lambda line: _line_worth(asked, line), default="")
+
+    def worth(line: str) -> float:
+        words = _in_question(asked, line)
+        exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
+        return exact + _sum(asked.weights, words) + _sum(asked.pairs, pairwise(words))
+
+    best = max(lines, key=worth, default="")
     return _around(best, min((start for start, _ in asked.spans(best)), default=0), width)
 
 
 def _in_question(asked: Wording, text: str) -> list[str]:
     """The text's words as the question means them; all others are empty."""
     return [asked.meant.get(word, "") for word in words_of(text[:_READ])]
-
-
-def _line_worth(asked: Wording, line: str) -> float:
-    words = _in_question(asked, line)
-    exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
-    return exact + _sum(asked.weights, words) + _sum(asked.pairs, pairwise(words))
 
 
 def _sum(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:

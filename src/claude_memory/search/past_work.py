@@ -9,16 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from claude_memory.model import (
-    Event,
-    EventKind,
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    SearchScope,
-    SessionId,
-    StoredMemory,
-)
+from claude_memory.model import EventKind, Kind, MemoryFilter, MemoryId, SearchScope, SessionId, StoredMemory
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import asked_of, messages_with
 from claude_memory.search.excerpts import one_line
@@ -27,7 +18,7 @@ from claude_memory.store.model import ConversationFilter, EventFilter, Message
 from claude_memory.text.words import STOP_WORDS, index_terms, shorten
 from claude_memory.understand.calls import command_of, relative, same_file
 from claude_memory.understand.commands import checks_of, error_lines, segments
-from claude_memory.understand.model import Command, Exchange, from_json
+from claude_memory.understand.model import Command, Commit, Exchange, from_json
 from claude_memory.understand.titles import title
 
 CALLS = ConversationFilter(roles=("call",))
@@ -79,8 +70,6 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class CommandRuns:
-    """A command that was run here, and how it went."""
-
     command: str
     worked: int
     failed: int
@@ -93,8 +82,6 @@ class CommandRuns:
 
 @dataclass(frozen=True, slots=True)
 class WorkBook:
-    """What was done, for `memory.work`."""
-
     store: Store
     scope: SearchScope
 
@@ -103,15 +90,17 @@ class WorkBook:
         wanted = MemoryFilter(kinds=(Kind.OBSERVATION,), files=(file,))
         memories = self.store.memories.find(self.scope, wanted, limit=NARROWED)
         records = self.store.archive.exchange_parts([memory.id for memory in memories])
-        writers = self._writers(file, line) if line is not None else set()
+        writers: set[MemoryId] = set()  # those whose edit of the file holds the line as it stands now
+        text, name = " ".join((line or "").split()), relative(file, "").rpartition("/")[2]
+        if sum(letter.isalnum() for letter in text) >= TELLING_LINE:
+            calls = self._calls(text, lambda call: name in call and text in " ".join(call.split()))
+            writers = {id_ for _, id_, _ in self._exchanges(calls)}
         shaped = []
         for id_, record in records.items():
             exchange = from_json(record)
             if edits := sum(count for name, count in exchange.files_edited if same_file(name, file)):
-                why, ended = (
-                    _line(exchange.request or exchange.plan or exchange.handed),
-                    _line(exchange.closing),
-                )
+                why = _line(exchange.request or exchange.plan or exchange.handed)
+                ended = _line(exchange.closing)
                 told = (title(exchange), why, ended, exchange.session, exchange.branch, exchange.ended)
                 commits = tuple(f"{one.hash} {one.subject}".strip() for one in exchange.commits)
                 shaped.append(Shaped(id_, *told, edits, commits, line=id_ in writers))
@@ -122,7 +111,7 @@ class WorkBook:
         asked = asked_of(self.store.archive, error)
         met: dict[MemoryId, Fixed] = {}
         moments: list[tuple[datetime, MemoryId]] = []
-        failures = self.store.archive.candidates(self.scope, asked.words, CANDIDATES, FAILURES)
+        failures = self.store.archive.candidates(self.scope, list(asked.weights), CANDIDATES, FAILURES)
         for message, id_, exchange in self._exchanges(failures):
             share = min(1.0, excerpts.match(asked, message.text) / excerpts.WORDS_AT_MOST)
             if share < SAME_ERROR:
@@ -163,13 +152,27 @@ class WorkBook:
         near.sort(key=lambda run: (run.worked > 0, run.match, run.worked, run.last), reverse=True)
         return [replace(run, title=title(exchanges[run.id])) for run in near[:limit]]
 
-    def among(self, command: str | None, commit: str | None, *, failed: bool) -> tuple[MemoryId, ...] | None:
-        """The exchanges that ran a command and made a commit; None where neither is asked for."""
-        ran = self._with_command(command, failed=failed) if command is not None else None
-        made = self._with_commit(commit) if commit is not None else None
-        if ran is not None and made is not None:
-            return tuple(id_ for id_ in ran if id_ in made)
-        return ran if made is None else made
+    def among(self, command: str | None, commit: str | None, *, failed: bool) -> tuple[MemoryId, ...]:
+        """The exchanges that ran a command with all these words, and made a commit of a hash or subject.
+
+        With `failed`, where the command failed.
+        """
+        ran, made = dict[MemoryId, None](), dict[MemoryId, None]()
+        if command:
+            asked = command.casefold().split()
+            calls = self._calls(command, lambda text: _has_words(command_of(text), asked))
+            for message, id_, exchange in self._exchanges(calls):
+                if (run := _command_at(exchange, message)) and (run.failed or not failed):
+                    ran[id_] = None
+        if commit:
+            wanted = commit.casefold().split()
+            messages = self.store.archive.candidates(self.scope, [commit], NARROWED, CALLS_AND_RESULTS)
+            for _, id_, exchange in self._exchanges(messages):
+                if any(_is_meant(wanted, one) for one in exchange.commits):
+                    made[id_] = None
+        return tuple(
+            id_ for id_ in ran or made if (not command or id_ in ran) and (not commit or id_ in made)
+        )
 
     def _exchanges(self, messages: Sequence[Message]) -> Iterator[tuple[Message, MemoryId, Exchange]]:
         """Messages with the exchange that each stands in; those that stand in none are left out."""
@@ -182,41 +185,19 @@ class WorkBook:
                 yield message, place[0], exchanges[place[0]]
 
     def _calls(self, words: str, holds: Callable[[str], bool]) -> list[Message]:
-        return self.store.archive.matching(
-            self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED
-        )
-
-    def _writers(self, file: str, line: str) -> set[MemoryId]:
-        """Exchanges whose edit of the file holds the line as it stands now."""
-        text, name = " ".join(line.split()), relative(file, "").rpartition("/")[2]
-        if sum(letter.isalnum() for letter in text) < TELLING_LINE:
-            return set()
-        calls = self._calls(text, lambda message: name in message and text in " ".join(message.split()))
-        return {id_ for _, id_, _ in self._exchanges(calls)}
-
-    def _with_command(self, words: str, *, failed: bool) -> tuple[MemoryId, ...]:
-        """Exchanges that ran a command with all these words; with `failed`, where it failed."""
-        wanted = words.casefold().split()
-        calls = self._calls(words, lambda text: _has_words(command_of(text), wanted))
-        ran = ((id_, _command_at(exchange, message)) for message, id_, exchange in self._exchanges(calls))
-        return tuple(dict.fromkeys(id_ for id_, command in ran if command and (command.failed or not failed)))
-
-    def _with_commit(self, words: str) -> tuple[MemoryId, ...]:
-        """Exchanges that made a commit of this hash, or whose subject holds these words."""
-        wanted = words.casefold().split()
-        messages = self.store.archive.candidates(self.scope, [words], NARROWED, CALLS_AND_RESULTS)
-        found: dict[MemoryId, None] = {}
-        for _, id_, exchange in self._exchanges(messages):
-            for commit in exchange.commits:
-                is_named = len(wanted) == 1 and bool(commit.hash)
-                begins = commit.hash.startswith(wanted[0]) or wanted[0].startswith(commit.hash)
-                if (is_named and begins) or _has_words(commit.subject, wanted):
-                    found[id_] = None
-        return tuple(found)
+        archive = self.store.archive
+        return archive.matching(self.scope, [words], CALLS, holds, limit=NARROWED, depth=2 * NARROWED)
 
 
 def _has_words(text: str, wanted: Sequence[str]) -> bool:
     return all(word in text.casefold() for word in wanted)
+
+
+def _is_meant(wanted: Sequence[str], commit: Commit) -> bool:
+    """Whether a commit has all these words in its subject, or this hash, shorter or longer."""
+    word, hash_ = wanted[0] if len(wanted) == 1 else "", commit.hash
+    by_hash = bool(word and hash_) and (hash_.startswith(word) or word.startswith(hash_))
+    return by_hash or _has_words(commit.subject, wanted)
 
 
 def _fixed(
@@ -228,7 +209,7 @@ def _fixed(
     ran = dict.fromkeys(_line(command.command) for command in later if not command.failed)
     # Whether the same command, or the same check, passed afterwards.
     wanted = (_checks(before[-1]) or set(segments(before[-1].command))) if before else set()
-    again = [command for command in later if wanted & (_checks(command) | set(segments(command.command)))]
+    again = [command for command in later if wanted & {*_checks(command), *segments(command.command)}]
     return Fixed(
         id=id_,
         title=title(exchange),
@@ -332,7 +313,13 @@ def _entries(
     ]
     for event in events:
         if event.id not in own and event.session not in understood:
-            what = (event.id, event.kind, _event_title(event), event.timestamp, event.session)
+            said = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
+            inputs = event.payload.get("tool_input")
+            inputs = inputs if isinstance(inputs, dict) else {}
+            given = next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
+            called = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
+            line = str(said or called).strip().partition("\n")[0][:EVENT_WIDTH]
+            what = (event.id, event.kind, line, event.timestamp, event.session)
             entries.append(TimelineEntry(*what, is_event=True))
     entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
     return sorted(entries[:count], key=lambda entry: entry.timestamp)
@@ -344,13 +331,3 @@ def _span(memory: StoredMemory) -> tuple[SessionId | None, datetime, datetime]:
 
 def _from_memory(memory: StoredMemory) -> TimelineEntry:
     return TimelineEntry(memory.id, memory.kind, memory.title, memory.created_at, memory.session)
-
-
-def _event_title(event: Event) -> str:
-    text = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
-    if not text:
-        inputs = event.payload.get("tool_input")
-        inputs = inputs if isinstance(inputs, dict) else {}
-        given = next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
-        text = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
-    return str(text).strip().partition("\n")[0][:EVENT_WIDTH]

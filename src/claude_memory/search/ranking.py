@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from heapq import nlargest
@@ -37,6 +38,8 @@ from claude_memory.understand.calls import same_file
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from claude_memory.store.sql.memories import Memories
+
 _Score = TypeVar("_Score", float, float | None)
 
 # From 50 and 50 on, only the sessions of LoCoMo still gain from more (fraction@10 +0.2).
@@ -45,28 +48,7 @@ VECTOR_CANDIDATES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of which part of the store."""
-
-    text: str
-    scope: SearchScope
-    filter_: MemoryFilter
-    terms: tuple[str, ...]
-    embedder: Embedder | None = None
-    vector: bytes | None = None
-    model: str | None = None
-
-    @property
-    def filters(self) -> tuple[MemoryFilter, ...]:
-        """Its own filter and, where that narrows the scope, the one that does not."""
-        whole_scope = MemoryFilter(statuses=self.filter_.statuses)
-        return tuple(dict.fromkeys([self.filter_, whole_scope]))
-
-
-@dataclass(frozen=True, slots=True)
 class Scored:
-    """A passage with its exact scores."""
-
     passage: Passage
     lexical: float
     plain_lexical: float
@@ -76,9 +58,13 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Every candidate passage, best first, with what is needed to judge and explain the scores."""
+    """What is asked of which part of the store, and every candidate passage, best first."""
 
-    question: Question
+    text: str
+    scope: SearchScope
+    filter_: MemoryFilter
+    terms: tuple[str, ...]
+    model: str | None  # None: by words alone
     weights: Mapping[str, float]
     statistics: TermStatistics
     scan: VectorScan | None
@@ -86,66 +72,92 @@ class Ranking:
     best: float
 
 
-def ask(text: str, scope: SearchScope, filter_: MemoryFilter, embedder: Embedder | None) -> Question:
-    """The question in words; `rank` adds its meaning where a model can be had."""
-    return Question(text, scope, filter_, tuple(query_terms(text[:QUERY_CHARACTERS])), embedder)
-
-
-def rank(store: Store, question: Question, *, depth: int = 0) -> Ranking:
+def rank(
+    store: Store,
+    text: str,
+    scope: SearchScope,
+    filter_: MemoryFilter,
+    embedder: Embedder | None,
+    *,
+    depth: int = 0,
+) -> Ranking:
     """Score the union of what words and meaning find.
 
     A filter narrows what is answered, not what it is measured against: its passages are scored beside
     the best of the whole scope, so that a score means the same with and without it.
     """
-    look_up = partial(_by_words, store, question, max(TEXT_CANDIDATES, depth))
+    head = text[:QUERY_CHARACTERS]
+    terms, memories = tuple(query_terms(head)), store.memories
+    filters = tuple(dict.fromkeys([filter_, MemoryFilter(statuses=filter_.statuses)]))
+    look_up = partial(_by_words, memories, scope, filters, terms, max(TEXT_CANDIDATES, depth))
     # Words are looked up while the model reads the question: neither holds the interpreter's lock.
-    words = _second_thread().submit(look_up).result if question.embedder is not None else look_up
-    question = _with_meaning(question)
-    scan, near_answers = _scan(store, question, max(VECTOR_CANDIDATES, depth))
-    statistics, weights, passages, plain, answers = words()
+    words = _second_thread().submit(look_up).result if embedder is not None else look_up
+    vector = model = None
+    with suppress(EmbedderUnavailable):  # words alone still answer; `search_mode` and `doctor` say why
+        if embedder is not None and head.strip():
+            [vector] = embedder.embed([head], query=True)
+            model = embedder.model
+    scan, answers, cosine = None, set[PassageId](), dict[PassageId, float]()
+    if vector is not None and model is not None:
+        limit = max(VECTOR_CANDIDATES, depth)
+        scans = [memories.vector_candidates(scope, each, vector, model, limit) for each in filters]
+        answers = {id_ for id_, _ in scans[0].candidates}
+        scan = scans[0] if scans[0].scanned else None
+        cosine = dict(chain.from_iterable(each.candidates for each in scans)) if scan else {}
+    statistics, weights, passages, plain, with_words = words()
     known = {passage.id for passage in passages}
-    near = [id_ for id_, _ in scan.candidates if id_ not in known] if scan is not None else []
-    others = store.memories.passages(near) if near else []
+    others = memories.passages([id_ for id_ in cosine if id_ not in known])
+    if vector is not None and model is not None and scan is not None:
+        cosine |= memories.cosines(vector, model, [id_ for id_ in known if id_ not in cosine])
     passages = [*passages, *others]
-    plain = plain + [score(passage, weights, statistics.mean_length) for passage in others]
-    cosines = _cosines(store, question, passages, scan)
+    plain += [score(passage, weights, statistics.mean_length) for passage in others]
+    cosines = [cosine.get(passage.id) for passage in passages]
     # The head of a long memory says what it is about.
     lowered = [
-        cosine - LATER_SLICE if cosine is not None and passage.ordinal else cosine
-        for passage, cosine in zip(passages, cosines, strict=True)
+        near - LATER_SLICE if near is not None and passage.ordinal else near
+        for passage, near in zip(passages, cosines, strict=True)
     ]
-    memories = [passage.memory for passage in passages]
+    owners = [passage.memory for passage in passages]
     fuse = partial(
         fused,
-        cosines=best_of_each(memories, lowered) if scan else None,
+        cosines=best_of_each(owners, lowered) if scan else None,
         cosine_minimum=scan.minimum if scan else 0.0,
         lexical_floor=lexical_floor(statistics),
     )
-    lexical, together = plain, fuse(best_of_each(memories, plain))
+    lexical, together = plain, fuse(best_of_each(owners, plain))
     if scan is not None and statistics.passages >= FEEDBACK_STORE:
-        best = nlargest(FEEDBACK_SOURCES, range(len(passages)), key=together.__getitem__)
-        lexical = _with_feedback(store, question, [passages[i] for i in best], passages, plain)
-        together = fuse(best_of_each(memories, lexical))
+        places = nlargest(FEEDBACK_SOURCES, range(len(passages)), key=together.__getitem__)
+        best = [passages[place] for place in places]
+        told = memories.term_statistics(scope, feedback_sources(best))
+        more = term_weights(feedback_terms(dict.fromkeys(terms, 1.0), best, told), told)
+        # BM25 is linear in the question, so the added terms' scores are added to the plain ones. No new
+        # candidates are fetched for them: on all sets that changed no figure.
+        added = [score(passage, more, told.mean_length) for passage in passages]
+        lexical = [own + more for own, more in zip(plain, added, strict=True)]
+        together = fuse(best_of_each(owners, lexical))
     # Equal scores keep a stable order: the later passage first, as the newer is the likelier.
     scored = map(Scored, passages, lexical, plain, cosines, together)
     order = sorted(scored, key=lambda item: (-item.fused, -item.lexical, -item.passage.id))
-    inside = tuple(item for item in order if item.passage.id in answers | near_answers)
-    return Ranking(question, weights, statistics, scan, inside, order[0].fused if order else 0.0)
+    inside = tuple(item for item in order if item.passage.id in with_words | answers)
+    top = order[0].fused if order else 0.0
+    return Ranking(text, scope, filter_, terms, model, weights, statistics, scan, inside, top)
 
 
 def _by_words(
-    store: Store, question: Question, limit: int
+    memories: Memories,
+    scope: SearchScope,
+    filters: Sequence[MemoryFilter],
+    terms: Sequence[str],
+    limit: int,
 ) -> tuple[TermStatistics, Mapping[str, float], list[Passage], list[float], set[PassageId]]:
-    """What words find with its scores; those named last pass the filter, the others are a yardstick."""
-    statistics = store.memories.term_statistics(question.scope, question.terms)
-    weights = term_weights(dict.fromkeys(question.terms, 1.0), statistics)
-    known = {term: 1.0 for term in question.terms if statistics.document_frequency.get(term)}
-    filters = question.filters if known else ()
-    lists = [store.memories.text_candidates(question.scope, filter_, known, limit) for filter_ in filters]
-    ids = list(dict.fromkeys(chain.from_iterable(lists)))
-    passages = store.memories.passages(ids) if ids else []
+    """What words find with its scores; those named last pass the first filter, the others are a yardstick."""
+    statistics = memories.term_statistics(scope, terms)
+    known = {term: 1.0 for term in terms if statistics.document_frequency.get(term)}
+    weights = term_weights(known, statistics)
+    lists = [memories.text_candidates(scope, filter_, known, limit) for filter_ in filters]
+    passages = memories.passages([*chain.from_iterable(lists)])
     scores = [score(passage, weights, statistics.mean_length) for passage in passages]
-    return statistics, weights, passages, scores, set(lists[0]) if lists else set()
+    return statistics, weights, passages, scores, set(lists[0])
 
 
 @cache
@@ -153,58 +165,6 @@ def _second_thread() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # words alone are found without it
 
     return ThreadPoolExecutor(1, thread_name_prefix="words")
-
-
-def _with_meaning(question: Question) -> Question:
-    head, embedder = question.text[:QUERY_CHARACTERS], question.embedder
-    if embedder is None or not head.strip():
-        return question
-    try:
-        [vector] = embedder.embed([head], query=True)
-    except EmbedderUnavailable:
-        return question  # words alone still answer; `search_mode` and `doctor` say why
-    return replace(question, vector=vector, model=embedder.model)
-
-
-def _scan(store: Store, question: Question, limit: int) -> tuple[VectorScan | None, set[PassageId]]:
-    """The nearest of the whole scope and of those that pass the filter; and which ones pass."""
-    if question.vector is None or question.model is None:
-        return None, set()
-    scans = [
-        store.memories.vector_candidates(question.scope, filter_, question.vector, question.model, limit)
-        for filter_ in question.filters
-    ]
-    own = scans[0]
-    nearest = tuple(dict.fromkeys(chain.from_iterable(scan.candidates for scan in scans)))
-    answers = {id_ for id_, _ in own.candidates}
-    return (own._replace(candidates=nearest) if own.scanned else None), answers
-
-
-def _cosines(
-    store: Store, question: Question, passages: list[Passage], scan: VectorScan | None
-) -> list[float | None]:
-    if scan is None or question.vector is None or question.model is None:
-        return [None] * len(passages)
-    known = dict(scan.candidates)
-    missing = [passage.id for passage in passages if passage.id not in known]
-    known.update(store.memories.cosines(question.vector, question.model, missing))
-    return [known.get(passage.id) for passage in passages]
-
-
-def _with_feedback(
-    store: Store, question: Question, best: list[Passage], passages: list[Passage], plain: list[float]
-) -> list[float]:
-    """BM25 is linear in the question, so the added terms' scores are added to the plain ones.
-
-    No new candidates are fetched for them: on all sets that changed no figure.
-    """
-    statistics = store.memories.term_statistics(question.scope, feedback_sources(best))
-    more = feedback_terms(dict.fromkeys(question.terms, 1.0), best, statistics)
-    weights = term_weights(more, statistics)
-    return [
-        known + score(passage, weights, statistics.mean_length)
-        for passage, known in zip(passages, plain, strict=True)
-    ]
 
 
 # --- BM25 over words
@@ -405,7 +365,7 @@ def coverage(ranking: Ranking, item: Scored) -> float:
     """The share of what the question's words tell that the passage has; "ok, do it" has little to cover."""
     passages = ranking.statistics.passages + _BACKGROUND_PASSAGES
     frequency = ranking.statistics.document_frequency
-    tells = {term: idf(passages, frequency.get(term, 0)) for term in ranking.question.terms}
+    tells = {term: idf(passages, frequency.get(term, 0)) for term in ranking.terms}
     own = frozenset(item.passage.own)
     return sum(weight for term, weight in tells.items() if term in own) / max(sum(tells.values()), TELLING)
 

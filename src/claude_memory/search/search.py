@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
-from types import MappingProxyType
 from typing import NamedTuple
 
 from claude_memory.embed import Embedder
@@ -27,26 +25,13 @@ from claude_memory.model import (
     StoredMemory,
     Trust,
 )
+from claude_memory.search import ranking as scores
 from claude_memory.search.excerpts import one_line, snippet
-from claude_memory.search.ranking import (
-    KIND_BONUS,
-    TEXT_CANDIDATES,
-    Question,
-    Ranking,
-    Scored,
-    ask,
-    bonuses,
-    contributions,
-    coverage,
-    rank,
-    relevance,
-    validity,
-)
+from claude_memory.search.ranking import KIND_BONUS, Ranking, Scored, bonuses, rank, relevance, validity
 from claude_memory.store.base import Store
 from claude_memory.text.words import index_terms, query_terms, shorten
 from claude_memory.understand.model import places_of
 
-NO_BOOSTS: Mapping[MemoryId, float] = MappingProxyType({})
 NOTHING = 0.005  # a relevance up to it speaks for no connection at all
 NEAREST = 3
 AROUND = 0.3  # of the best match by words, with those of the neighbours
@@ -57,9 +42,9 @@ _DEEPEST = 2000  # passages; a memory of several megabytes may still crowd out o
 _SPARE = 20  # candidates beyond the limit, so that twins and priors do not leave a page short
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Judged:
-    """A memory with its best passage and its final score."""
+    """A memory with its best passage and its score, which each rule may change."""
 
     memory: StoredMemory
     best: Scored
@@ -84,7 +69,7 @@ def search(
     min_relevance: float | None,
     now: datetime,
     boost_files: Sequence[str] = (),
-    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
+    boosts: Mapping[MemoryId, float] | None = None,
     stale: Callable[[StoredMemory], str] = lambda _: "",
 ) -> list[Hit]:
     """The memories that answer best, best first; an empty list if nothing speaks for any.
@@ -94,27 +79,46 @@ def search(
     if limit <= 0 or not query.strip():
         return []
     now = min(now, filter_.until) if filter_.until else now  # what was recent then
-    question = ask(query, scope, filter_, embedder)
-    ranking = rank(store, question, depth=limit + _SPARE)
+    ranking = rank(store, query, scope, filter_, embedder, depth=limit + _SPARE)
     memories = {item.passage.memory for item in ranking.scored}
-    if len(memories) < limit and len(ranking.scored) >= max(limit + _SPARE, TEXT_CANDIDATES):
-        ranking = rank(store, question, depth=_DEEPEST)  # a few long memories took all the places
+    if len(memories) < limit and len(ranking.scored) >= max(limit + _SPARE, scores.TEXT_CANDIDATES):
+        # A few long memories took all the places.
+        ranking = rank(store, query, scope, filter_, embedder, depth=_DEEPEST)
     keep = max(limit + _SPARE, _JUDGED)
-    judged = judged_by(store, ranking, now, boost_files, keep=keep, boosts=boosts)
     hits: list[Hit] = []
     ceiling = 1.0
-    for item in islice(judged, limit):
+    for item in judged_by(store, ranking, now, boost_files, keep=keep, boosts=boosts)[:limit]:
         # Never more than the hit above: the list reads from most to least relevant.
         ceiling = min(ceiling, item.relevance(ranking))
-        if ceiling < (min_relevance or 0.0):
+        pads = min_relevance is None and ceiling <= NOTHING and _only_pads(ranking, item, hits)
+        if pads or ceiling < (min_relevance or 0.0):
             break
-        if min_relevance is None and ceiling <= NOTHING and _pads(ranking, item, hits):
-            break
-        hits.append(_hit(ranking, item, ceiling, stale(item.memory)))
+        memory, origin = item.memory, item.memory.provenance
+        in_file = origin.get("source") == "file" and origin.get("file") and origin.get("line")
+        line = snippet(item.best.passage.text, ranking.weights, title=memory.title, whole=memory.body)
+        hits.append(
+            Hit(
+                id=memory.id,
+                kind=memory.kind,
+                title=shorten(one_line(memory.title), _TITLE_WIDTH),
+                snippet=line,
+                relevance=round(ceiling, 4),
+                session=memory.session,
+                project=memory.project,
+                timestamp=memory.created_at,
+                files=memory.files,
+                status=memory.status,
+                trust=memory.trust,
+                superseded_by=memory.superseded_by,
+                score=round(item.score, 6),
+                place=f"{origin['file']}:{origin['line']}" if in_file else "",
+                stale=stale(memory),
+            )
+        )
     return hits
 
 
-def _pads(ranking: Ranking, item: Judged, hits: Sequence[Hit]) -> bool:
+def _only_pads(ranking: Ranking, item: Judged, hits: Sequence[Hit]) -> bool:
     """Whether a hit that tells nothing by itself only fills the list.
 
     Where none is relevant, a few show what there is. A short reply may answer for what was said around it.
@@ -132,21 +136,22 @@ def judged_by(
     boost_files: Sequence[str],
     *,
     keep: int,
-    boosts: Mapping[MemoryId, float] = NO_BOOSTS,
+    boosts: Mapping[MemoryId, float] | None = None,
 ) -> list[Judged]:
     """Memories in their final order; each counts as much as its best passage."""
     best: dict[MemoryId, Scored] = {}
     for item in ranking.scored:
         best.setdefault(item.passage.memory, item)
-    question = ranking.question
     judged: list[Judged] = []
-    for memory in store.memories.find(question.scope, question.filter_, ids=list(best)[:keep]):
-        bonus = sum(bonuses(memory, now, boost_files).values()) + boosts.get(memory.id, 0.0)
+    for memory in store.memories.find(ranking.scope, ranking.filter_, ids=list(best)[:keep]):
+        bonus = sum(bonuses(memory, now, boost_files).values()) + (boosts or {}).get(memory.id, 0.0)
         judged.append(Judged(memory, best[memory.id], (best[memory.id].fused + bonus) * validity(memory)))
-    judged = _with_session(judged)
-    judged = _with_replaced([*judged, *_successors(store, question, judged)])
-    judged = latest_first(judged, question, ranking.weights)
-    return list(_once(newer_twin_first(store, judged, question.model)))
+    _lift_sessions(judged)
+    judged += _successors(store, ranking, judged)
+    _lift_successors(judged)
+    judged.sort(key=lambda item: -item.score)
+    judged = _latest_first(judged, ranking)
+    return list(_once(_newer_twin_first(store, judged, ranking.model)))
 
 
 # Work that answers in several places of one session is likelier what is meant. With each repository left out
@@ -155,27 +160,24 @@ SESSION_SHARPNESS = 20.0
 SESSION_EXCHANGES = 5
 
 
-def _with_session(judged: Sequence[Judged]) -> list[Judged]:
+def _lift_sessions(judged: Sequence[Judged]) -> None:
     """Exchanges stand a bit higher for others of their session: by ln Σ exp(20·score), at most .08."""
-    scores: dict[SessionId | None, list[float]] = {}
+    exchanges: dict[SessionId, list[Judged]] = {}
     for item in judged:
-        if item.memory.kind is Kind.OBSERVATION:
-            scores.setdefault(item.memory.session, []).append(item.score)
-    lifted = []
-    for item in judged:
-        bonus = 0.0
         if item.memory.kind is Kind.OBSERVATION and item.memory.session:
-            best = sorted(scores[item.memory.session])[-SESSION_EXCHANGES:]
-            total = sum(math.exp(SESSION_SHARPNESS * (score - best[-1])) for score in best)
-            bonus = math.log(total) / SESSION_SHARPNESS
-        lifted.append(replace(item, score=item.score + bonus, session_bonus=bonus) if bonus else item)
-    return lifted
+            exchanges.setdefault(item.memory.session, []).append(item)
+    for items in exchanges.values():
+        best = sorted(item.score for item in items)[-SESSION_EXCHANGES:]
+        total = sum(math.exp(SESSION_SHARPNESS * (score - best[-1])) for score in best)
+        for item in items:
+            item.session_bonus = math.log(total) / SESSION_SHARPNESS
+            item.score += item.session_bonus
 
 
 # --- what was replaced, and what took its place
 
 
-def _successors(store: Store, question: Question, judged: Sequence[Judged]) -> list[Judged]:
+def _successors(store: Store, ranking: Ranking, judged: Sequence[Judged]) -> list[Judged]:
     """What took the place of a memory that was found, also where it shares nothing with the question."""
     known = {item.memory.id for item in judged}
     added: list[Judged] = []
@@ -183,7 +185,7 @@ def _successors(store: Store, question: Question, judged: Sequence[Judged]) -> l
     while latest and len(added) < _JUDGED:
         replaced = {item.memory.superseded_by: item.best for item in latest if item.memory.superseded_by}
         missing = [id_ for id_ in replaced if id_ not in known]
-        newer = store.memories.find(question.scope, question.filter_, ids=missing) if missing else []
+        newer = store.memories.find(ranking.scope, ranking.filter_, ids=missing)
         latest = []
         for memory in newer:
             old, text = replaced[memory.id], memory.body
@@ -195,8 +197,8 @@ def _successors(store: Store, question: Question, judged: Sequence[Judged]) -> l
     return added
 
 
-def _with_replaced(judged: Sequence[Judged]) -> list[Judged]:
-    """Best first. What took the place of an answer stands there in its stead, and the old one below it."""
+def _lift_successors(judged: Sequence[Judged]) -> None:
+    """What took the place of an answer stands there in its stead, and the old one below it."""
     by_id = {item.memory.id: item for item in judged}
 
     def later(item: Judged) -> Iterator[Judged]:
@@ -211,10 +213,9 @@ def _with_replaced(judged: Sequence[Judged]) -> list[Judged]:
         for newer in later(old):
             if newer.score >= old.score:
                 break
-            by_id[newer.memory.id] = replace(newer, score=old.score, in_place_of=old.best)
-    ages = {item.memory.id: sum(1 for _ in later(item)) for item in judged}  # how often it was replaced
-    settled = [replace(item, score=item.score - _STEP * ages[id_]) for id_, item in by_id.items()]
-    return sorted(settled, key=lambda item: -item.score)
+            newer.score, newer.in_place_of = old.score, old.best
+    for item in judged:
+        item.score -= _STEP * sum(1 for _ in later(item))  # how often it was replaced
 
 
 def _once(judged: Sequence[Judged]) -> Iterator[Judged]:
@@ -238,28 +239,6 @@ def _once(judged: Sequence[Judged]) -> Iterator[Judged]:
         yield item
 
 
-def _hit(ranking: Ranking, item: Judged, relevant: float, stale: str) -> Hit:
-    memory, origin = item.memory, item.memory.provenance
-    in_file = origin.get("source") == "file" and origin.get("file") and origin.get("line")
-    return Hit(
-        id=memory.id,
-        kind=memory.kind,
-        title=shorten(one_line(memory.title), _TITLE_WIDTH),
-        snippet=snippet(item.best.passage.text, ranking.weights, title=memory.title, whole=memory.body),
-        relevance=round(relevant, 4),
-        session=memory.session,
-        project=memory.project,
-        timestamp=memory.created_at,
-        files=memory.files,
-        status=memory.status,
-        trust=memory.trust,
-        superseded_by=memory.superseded_by,
-        score=round(item.score, 6),
-        place=f"{origin['file']}:{origin['line']}" if in_file else "",
-        stale=stale,
-    )
-
-
 # --- of two statements on one subject, the newer first
 
 # On an Integrity set of 40 topics (bench/integrity.py), which both were chosen on, the current value is first
@@ -269,7 +248,7 @@ TWIN_SCORE = 0.75  # of the best answer's
 TWINS = 10
 
 
-def newer_twin_first(store: Store, judged: list[Judged], model: str | None) -> list[Judged]:
+def _newer_twin_first(store: Store, judged: list[Judged], model: str | None) -> list[Judged]:
     """Where a newer statement says nearly the same and answers nearly as well, it leads before the older."""
     if model is None or not judged or not judged[0].memory.is_statement:
         return judged
@@ -289,8 +268,8 @@ def newer_twin_first(store: Store, judged: list[Judged], model: str | None) -> l
     if not twins:
         return judged
     newest = max(twins, key=lambda item: item.memory.created_at)
-    leading = replace(newest, score=lead.score + _STEP, in_place_of=lead.best)
-    return [leading, *(item for item in judged if item is not newest)]
+    newest.score, newest.in_place_of = lead.score + _STEP, lead.best
+    return [newest, *(item for item in judged if item is not newest)]
 
 
 # --- what holds now: of the texts whose best sentence answers nearly best, the newest first
@@ -315,17 +294,17 @@ _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n+")  # a rule may end at a semicolon
 _READ = 20_000
 
 
-def latest_first(judged: list[Judged], question: Question, weights: Mapping[str, float]) -> list[Judged]:
+def _latest_first(judged: list[Judged], ranking: Ranking) -> list[Judged]:
     """Those with a sentence nearly as good as the best one at the top, newest first; the rest as it was.
 
     What was said and done in a session is of its day: the last to speak of a thing did not decide it.
     """
-    wanted = set(query_terms(question.text)).difference(query_terms(_KIND_WORDS))
-    if len(judged) < 2 or not wanted or not _PRESENT.search(question.text):
+    wanted = set(query_terms(ranking.text)).difference(query_terms(_KIND_WORDS))
+    if len(judged) < 2 or not wanted or not _PRESENT.search(ranking.text):
         return judged
     holding = {
         item.memory.id: max(
-            sum(weights.get(term, 1.0) for term in wanted.intersection(index_terms(sentence)))
+            sum(ranking.weights.get(term, 1.0) for term in wanted.intersection(index_terms(sentence)))
             for sentence in _CLAUSE.split(item.memory.body[:_READ])
         )
         for item in judged[:LOOKED_AT]
@@ -333,13 +312,11 @@ def latest_first(judged: list[Judged], question: Question, weights: Mapping[str,
     }
     least = NEAR_THE_BEST * max(holding.values(), default=0.0)
     best = [item for item in judged if least and holding.get(item.memory.id, 0.0) >= least]
-    best.sort(key=lambda item: item.memory.created_at, reverse=True)
-    leading = [
-        replace(item, score=judged[0].score + _LEAD * (LEADING - place))
-        for place, item in enumerate(best[:LEADING])
-    ]
-    led = {item.memory.id for item in leading}
-    return [*leading, *(item for item in judged if item.memory.id not in led)]
+    leading = sorted(best, key=lambda item: item.memory.created_at, reverse=True)[:LEADING]
+    top = judged[0].score
+    for place, item in enumerate(leading):
+        item.score = top + _LEAD * (LEADING - place)
+    return [*leading, *(item for item in judged if item not in leading)]
 
 
 # --- why a memory was found, or was not: the numbers of the same computation, and words for them
@@ -351,8 +328,6 @@ _LIFTS = 0.01  # a bonus from which it is told
 
 
 class Explanation(NamedTuple):
-    """One memory against one question."""
-
     memory: MemoryId
     query: str
     numbers: Mapping[str, float]
@@ -369,29 +344,29 @@ def explain(
     now: datetime,
 ) -> Explanation:
     """The place of one memory among the answers, and what put it there."""
-    ranking = rank(store, ask(query, scope, MemoryFilter(), embedder), depth=_DEPTH)
+    ranking = rank(store, query, scope, MemoryFilter(), embedder, depth=_DEPTH)
     judged = judged_by(store, ranking, now, (), keep=_DEPTH)
     place = next((place for place, item in enumerate(judged, 1) if item.memory.id == memory), 0)
     if not place:
         absence = f"is not among the best {_DEPTH} answers: other memories share more with the question"
-        if not ranking.question.terms and ranking.scan is None:
+        if not ranking.terms and ranking.scan is None:
             absence = "the question holds no words to search for"
         return Explanation(memory, query, {}, (absence,))
     item = judged[place - 1]
     best, scan = item.best, ranking.scan
-    parts = contributions(best.passage, ranking.weights, ranking.statistics.mean_length)
+    parts = scores.contributions(best.passage, ranking.weights, ranking.statistics.mean_length)
     shared = sorted(parts, key=lambda term: -parts[term])
     numbers = {
         "rank": float(place),
         "relevance": round(item.relevance(ranking), 4),
-        "words_covered": coverage(ranking, best),
+        "words_covered": scores.coverage(ranking, best),
         "score": item.score,
         "fused": best.fused,
         "bm25": best.plain_lexical,
         "bm25_best": max(other.plain_lexical for other in ranking.scored),
         "bm25_with_feedback": best.lexical,
         "words_shared": float(len(shared)),
-        "words_asked": float(len(ranking.question.terms)),
+        "words_asked": float(len(ranking.terms)),
         "session": item.session_bonus,
         "validity": validity(item.memory),
     }

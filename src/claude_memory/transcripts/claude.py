@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Any
 
 from claude_memory.transcripts.model import (
-    Chain,
     Reader,
     Role,
     SourceFile,
     Turn,
     blocks_of,
+    chained,
     joined_text,
     list_of,
     mapping_of,
@@ -60,9 +60,16 @@ def summary_text(text: str) -> str:
     return _SUMMARY_TAIL.sub("", body).strip() or text.strip()
 
 
-class ClaudeReader(Reader):
-    """One transcript, of a session or of a sub-agent."""
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """One prompt in the queue, the line that put it there, and whether the agent worked meanwhile."""
 
+    text: str
+    line: Mapping[str, Any]
+    worked: bool = False
+
+
+class ClaudeReader(Reader):
     @staticmethod
     def is_bookkeeping(raw: bytes) -> bool:
         return _TYPE_FIRST.match(raw) is not None or _ATTACHMENT.match(raw) is not None
@@ -73,18 +80,21 @@ class ClaudeReader(Reader):
         self._tools = {str(call): str(tool) for call, tool in mapping_of(state, "tools").items()}
         self._leaves = dict.fromkeys(map(str, list_of(state, "leaves")))
         self._title = text_of(state, "title")
-        self._queue = _Queue({str(name) for name in list_of(state, "queued")})
+        self._waiting: list[_Waiting] = []  # prompts in the queue, oldest first
+        self._told = {
+            str(name) for name in list_of(state, "queued")
+        }  # from it since a person spoke, by hashes
         self._going_on = False
         self._placeless: list[Turn] = []  # a prompt that waited stands before the first line with a folder
 
     @property
     def settled(self) -> bool:
-        return self._held is None and not self._queue.waiting and not self._placeless
+        return self._held is None and not self._waiting and not self._placeless
 
     def state(self) -> dict[str, Any]:
         """With the prompt that is being answered and the calls whose results are to come."""
         asked = {"prompt": self._prompt, "first": self._first, "title": self._title, "tools": self._tools}
-        return super().state() | asked | {"leaves": list(self._leaves), "queued": sorted(self._queue.told)}
+        return super().state() | asked | {"leaves": list(self._leaves), "queued": sorted(self._told)}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns of one line; those before the folder is known wait for it."""
@@ -97,11 +107,11 @@ class ClaudeReader(Reader):
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one line; an assistant's text waits until it is known whether it is the last."""
-        kind = document.get("type")
-        said = {"user": self._user, "assistant": self._assistant, "system": self._system}.get(str(kind))
+        kind = str(document.get("type"))
+        said = {"user": self._user, "assistant": self._assistant, "system": self._system}.get(kind)
         if said is None:
             beside = {"attachment": self._attachment, "queue-operation": self._queued}
-            yield from beside.get(str(kind), self._named)(document)
+            yield from beside.get(kind, self._named)(document)
             return
         if uuid := text_of(document, "uuid"):
             self._leaves[uuid] = None
@@ -113,7 +123,7 @@ class ClaudeReader(Reader):
     def finish(self) -> list[Turn]:
         """At the end of the file the last text is the reply, unless the agent was about to use a tool."""
         last = self._released(closes=not self._going_on)
-        return [*self._placeless, *last, *map(self._from_queue, self._queue.rest())]
+        return [*self._placeless, *last, *self._left(self._waiting)]
 
     def _user(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         if line.get("isMeta") is True:
@@ -141,15 +151,17 @@ class ClaudeReader(Reader):
         said = speaker.of_texts(texts, line)
         if said is None:
             return
-        waited = self._queue.arrived(said.words)
-        if said.speaker is Speaker.PERSON and waited is None and not beside_result:
-            if self._queue.was_told(said.words):
-                return
-            yield from map(self._from_queue, self._queue.rest())
-            self._queue.told.clear()  # no line will repeat what was told before
+        waited = self._arrived(said.words)
         if said.speaker is not Speaker.PERSON:
             self.stopped = self.stopped or said.manner is Manner.INTERRUPTION
-        elif self.stopped:
+            yield self._prompted(line, said, prompt)
+            return
+        if waited is None and not beside_result:
+            if self._was_told(said.words):
+                return
+            yield from self._left(self._waiting)  # their own lines are not expected any more
+            self._told.clear()  # no line will repeat what was told before
+        if self.stopped:
             self.stopped = False
             said = said._replace(manner=Manner.AFTER_INTERRUPTION)
         elif beside_result or (waited is not None and waited.worked):
@@ -179,7 +191,8 @@ class ClaudeReader(Reader):
         return self._turn(line, Role.RESULT, verdict, prompt, f"result:{call}", **more)
 
     def _assistant(self, line: Mapping[str, Any]) -> Iterator[Turn]:
-        self._queue.works()
+        for waiting in self._waiting:
+            waiting.worked = True
         message = mapping_of(line, "message")
         own = f"message:{text_of(message, 'id')}"
         broken = line.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
@@ -216,26 +229,11 @@ class ClaudeReader(Reader):
             return
         text = joined_text(attachment.get("prompt"))
         verdict = speaker.of_prompt(text, {**line, **attachment})
-        self._queue.arrived(verdict.words)
-        if verdict.speaker is Speaker.PERSON and text.strip() and not self._queue.was_told(verdict.words):
+        self._arrived(verdict.words)
+        if verdict.speaker is Speaker.PERSON and text.strip() and not self._was_told(verdict.words):
             verdict = verdict._replace(manner=Manner.QUEUED)
             turn = self._prompted(line, verdict, text_of(line, "promptId"))
             yield from [*self._released(closes=False), turn]
-
-    def _queued(self, line: Mapping[str, Any]) -> Iterator[Turn]:
-        """What waits until the agent is free, or is handed to it in the middle of its work."""
-        turns = [self._from_queue(prompt) for prompt in self._queue.changed(line)]
-        if turns:  # what the agent said before is not its last word
-            yield from [*self._released(closes=False), *turns]
-
-    def _from_queue(self, prompt: _Waiting) -> Turn:
-        """A prompt of which nothing but the queue tells. Copies of a conversation keep its time."""
-        manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
-        self.stopped = False
-        session = text_of(prompt.line, "sessionId") or self.session
-        stamp = text_of(prompt.line, "timestamp")
-        said = Verdict(Speaker.PERSON, manner, prompt.text)
-        return self._aside(session, said, f"queue:{stamp or session}", moment_of(stamp), Role.USER)
 
     def _named(self, line: Mapping[str, Any]) -> Iterator[Turn]:
         """The conversation's title, and the pull requests that came of it."""
@@ -245,7 +243,7 @@ class ClaudeReader(Reader):
             manner, text = Manner.PULL_REQUEST, f"pull request {text_of(line, 'prUrl')}".strip()
         elif kind != "summary" or text_of(line, "leafUuid") in self._leaves:  # else of another conversation
             title = text_of(line, "customTitle") or text_of(line, "aiTitle") or text_of(line, "summary")
-            if title.strip() and (name := Chain().grow(title)) != self._title:
+            if title.strip() and (name := chained("", title)) != self._title:
                 self._title, text = name, title
         if text:
             yield self._aside(session, Verdict(Speaker.HARNESS, manner, text), f"{manner}:{session}")
@@ -269,6 +267,7 @@ class ClaudeReader(Reader):
         # One line may hold several blocks: its uuid names the line, the text the block.
         ids = (f"uuid:{text_of(line, 'uuid')}", own)
         anchors = [id_ for id_ in ids if id_ and not id_.endswith(":")]
+        self.chain = chained(self.chain, stamp, cwd, role, said.words)
         return Turn(
             session=f"agent-{subagent}" if subagent else session,
             role=role,
@@ -278,7 +277,7 @@ class ClaudeReader(Reader):
             manner=said.manner,
             cwd=cwd,
             branch=branch,
-            anchors=(*anchors, f"after:{self.chain.grow(stamp, cwd, role, said.words)}"),
+            anchors=(*anchors, f"after:{self.chain}"),
             prompt=prompt,
             subagent=subagent,
             parent=session if subagent else "",
@@ -295,79 +294,51 @@ class ClaudeReader(Reader):
                 return handle.read(_SPILLED_CHARACTERS).decode("utf-8", "replace") or text
         return text
 
+    # --- prompts that wait while the agent works: which of them stand nowhere else in the transcript
 
-# --- prompts that wait while the agent works: which of them stand nowhere else in the transcript
+    def _queued(self, line: Mapping[str, Any]) -> Iterator[Turn]:
+        """A prompt is put into the queue; then it is submitted, handed to the agent at work, or taken back.
 
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """One prompt in the queue, the line that put it there, and whether the agent worked meanwhile."""
-
-    text: str
-    line: Mapping[str, Any]
-    worked: bool = False
-
-
-class _Queue:
-    """The prompts that wait, oldest first.
-
-    A prompt is put into the queue; then it is submitted (its own line follows), handed to the agent in the
-    middle of its work (in older versions nothing follows), or taken back by the person. `told` names what
-    was told from the queue since a person last spoke, by hashes.
-    """
-
-    def __init__(self, told: set[str]) -> None:
-        self.told = told
-        self.waiting: list[_Waiting] = []
-
-    def works(self) -> None:
-        """The agent said or did something."""
-        for prompt in self.waiting:
-            prompt.worked = True
-
-    def changed(self, line: Mapping[str, Any]) -> list[_Waiting]:
-        """Take note of one operation; returns the person's prompts that nothing else will tell."""
+        When it is submitted, its own line follows; in older versions nothing follows when it is handed over.
+        """
         operation, text = line.get("operation"), text_of(line, "content")
         if operation == "enqueue":
-            self.waiting.append(_Waiting(text, line))
+            self._waiting.append(_Waiting(text, line))
         elif operation == "popAll":
-            self.waiting.clear()  # taken back before the agent saw them
-        elif operation == "remove" and self.waiting:
-            same = (prompt for prompt in self.waiting if text and prompt.text == text)
-            return self._told([next(same, self.waiting[0])])
-        return []
+            self._waiting.clear()  # taken back before the agent saw them
+        elif operation == "remove" and self._waiting:
+            same = (prompt for prompt in self._waiting if text and prompt.text == text)
+            if turns := self._left([next(same, self._waiting[0])]):
+                yield from [*self._released(closes=False), *turns]  # what was said before is no last word
 
-    def arrived(self, text: str) -> _Waiting | None:
+    def _left(self, prompts: list[_Waiting]) -> list[Turn]:
+        """The person's words of these prompts, which wait no longer, and of which no line will tell."""
+        self._waiting = [prompt for prompt in self._waiting if prompt not in prompts]
+        turns = []
+        for text, line in ((prompt.text, prompt.line) for prompt in prompts if prompt.text.strip()):
+            said = speaker.of_prompt(text)
+            if said.speaker is Speaker.PERSON:
+                self._told.add(_name(said.words))
+                manner = Manner.AFTER_INTERRUPTION if self.stopped else Manner.QUEUED
+                self.stopped = False
+                session, stamp = text_of(line, "sessionId") or self.session, text_of(line, "timestamp")
+                place = f"queue:{stamp or session}"  # copies of a conversation keep its time
+                said = said._replace(manner=manner)
+                turns.append(self._aside(session, said, place, moment_of(stamp), Role.USER))
+        return turns
+
+    def _arrived(self, text: str) -> _Waiting | None:
         """The prompt that waited and now has its own line, alone or together with others."""
         said = f"\n{text.strip()}\n"
-        found = [prompt for prompt in self.waiting if f"\n{prompt.text.strip()}\n" in said]
-        self.waiting = [prompt for prompt in self.waiting if prompt not in found]
+        found = [prompt for prompt in self._waiting if f"\n{prompt.text.strip()}\n" in said]
+        self._waiting = [prompt for prompt in self._waiting if prompt not in found]
         return found[0] if found else None
 
-    def rest(self) -> list[_Waiting]:
-        """The person's prompts that are left; their own lines are not expected any more."""
-        return self._told(self.waiting)
-
-    def was_told(self, text: str) -> bool:
+    def _was_told(self, text: str) -> bool:
         """Whether these words were already told from the queue; each is asked for once."""
-        name = _name(text)
-        known = name in self.told
-        self.told.discard(name)
+        known = (name := _name(text)) in self._told
+        self._told.discard(name)
         return known
-
-    def _told(self, prompts: list[_Waiting]) -> list[_Waiting]:
-        """The person's words of these prompts, which wait no longer."""
-        self.waiting = [prompt for prompt in self.waiting if prompt not in prompts]
-        verdicts = [
-            (speaker.of_prompt(prompt.text), prompt.line) for prompt in prompts if prompt.text.strip()
-        ]
-        spoken = [
-            _Waiting(said.words, line, worked=True)
-            for said, line in verdicts
-            if said.speaker is Speaker.PERSON
-        ]
-        self.told.update(_name(prompt.text) for prompt in spoken)
-        return spoken
 
 
 def _name(text: str) -> str:

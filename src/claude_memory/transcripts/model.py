@@ -11,6 +11,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -79,36 +80,27 @@ def prompt_role(said: Verdict) -> Role:
     return Role.TASK if passes else Role.USER
 
 
-class Chain:
-    """A name for everything said so far: copies of a conversation share it, other conversations never do."""
-
-    def __init__(self, seed: str = "") -> None:
-        self.name = seed
-
-    def grow(self, *parts: Any) -> str:
-        """Add a turn; the name of all up to it."""
-        seed = "\0".join((self.name, *map(str, parts))).encode("utf-8", "replace")
-        self.name = hashlib.blake2b(seed, digest_size=16).hexdigest()
-        return self.name
+def chained(name: str, *parts: Any) -> str:
+    """The name of all up to a turn, by that of all before: copies share it, other conversations never do."""
+    seed = "\0".join((name, *map(str, parts))).encode("utf-8", "replace")
+    return hashlib.blake2b(seed, digest_size=16).hexdigest()
 
 
 # --- members of a document that may hold anything
 
 
 def text_of(value: Mapping[str, Any], key: str) -> str:
-    """The member, if it is a text."""
+    """The member, if it is a text; else an empty one."""
     found = value.get(key)
     return found if isinstance(found, str) else ""
 
 
 def mapping_of(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The member, if it is an object; else an empty one."""
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
 def list_of(value: Mapping[str, Any], key: str) -> list[Any]:
-    """The member, if it is a list; else an empty one."""
     found = value.get(key)
     return found if isinstance(found, list) else []
 
@@ -165,17 +157,6 @@ _TIMESTAMP = re.compile(rb'"timestamp": ?"([^"]{10,40})"')
 _HEAD_BYTES = 1 << 16
 
 
-def _first_moment(source: SourceFile) -> datetime:
-    """What stands before the first time is from then: a title would else be from when the file was copied."""
-    try:
-        with source.path.open("rb") as handle:
-            match = _TIMESTAMP.search(handle.read(_HEAD_BYTES))
-    except OSError:
-        match = None
-    stated = moment_of(match[1].decode("ascii", "replace")) if match else None
-    return stated or datetime.fromtimestamp(source.modified_ns / 1e9, UTC)
-
-
 class Reader(ABC):
     """Turns one agent's documents into turns; a subclass says what a document holds."""
 
@@ -190,10 +171,18 @@ class Reader(ABC):
         self.cwd = text_of(state, "cwd")
         self.branch = text_of(state, "branch")
         self.parent = text_of(state, "parent")
-        self._at = moment_of(state.get("at")) or _first_moment(source)
-        self.chain = Chain(text_of(state, "chain"))
+        self._at = moment_of(state.get("at")) or self._first_moment()
+        self.chain = text_of(state, "chain")  # the name of all that was said so far
         self.stopped = state.get("stopped") is True  # the person interrupted the agent and said nothing since
         self._held: Turn | None = None  # the agent's text that may be its last word to a prompt
+
+    def _first_moment(self) -> datetime:
+        """What stands before the first time is from then, not from when the file was copied."""
+        stated = None
+        with suppress(OSError), self.source.path.open("rb") as handle:
+            match = _TIMESTAMP.search(handle.read(_HEAD_BYTES))
+            stated = moment_of(match[1].decode("ascii", "replace")) if match else None
+        return stated or datetime.fromtimestamp(self.source.modified_ns / 1e9, UTC)
 
     @property
     def settled(self) -> bool:
@@ -203,7 +192,7 @@ class Reader(ABC):
     def state(self) -> dict[str, Any]:
         """What must be known to go on from here: ids, times and folders, never what was said."""
         known = {"session": self.session, "cwd": self.cwd, "branch": self.branch, "parent": self.parent}
-        return {**known, "chain": self.chain.name, "stopped": self.stopped, "at": self._at.isoformat()}
+        return {**known, "chain": self.chain, "stopped": self.stopped, "at": self._at.isoformat()}
 
     def feed(self, document: Mapping[str, Any]) -> list[Turn]:
         """The turns that are certain with this document."""
@@ -230,9 +219,9 @@ class Reader(ABC):
 
     def _released(self, *, closes: bool) -> list[Turn]:
         held, self._held = self._held, None
-        if held is None:
-            return []
-        return [replace(held, final=True, manner=Manner.CLOSING) if closes else held]
+        if held is not None and closes:
+            held = replace(held, final=True, manner=Manner.CLOSING)
+        return [held] if held is not None else []
 
     def prompt(
         self,
@@ -260,7 +249,8 @@ class Reader(ABC):
         if "speaker" not in more:
             more["speaker"], more["manner"] = SPEAKERS[role]
         self._at = moment_of(at) or self._at
-        after = f"after:{self.chain.grow(at, self.cwd, role, own, text)}"
+        self.chain = chained(self.chain, at, self.cwd, role, own, text)
+        after = f"after:{self.chain}"
         return Turn(
             session=self.session,
             role=role,
@@ -287,6 +277,5 @@ class Reader(ABC):
         return self.turn(Role.CALL, "", at, own=own, tool=tool, call=id_, given=shown)
 
     def result(self, id_: str, text: str, at: Any = None, *, failed: bool = False, tool: str = "") -> Turn:
-        """What a tool answered."""
         own = f"result:{id_}" if id_ else ""
         return self.turn(Role.RESULT, text, at, own=own, tool=tool, call=id_, failed=failed)

@@ -18,7 +18,6 @@ from typing import Any
 
 from claude_memory.transcripts.claude import ClaudeReader
 from claude_memory.transcripts.model import (
-    Chain,
     Reader,
     Role,
     SourceFile,
@@ -53,34 +52,34 @@ class CodexReader(Reader):
         elif kind == "turn_context":
             self.cwd = text_of(payload, "cwd") or self.cwd
         elif kind == "compacted":
-            yield self._compacted(text_of(payload, "message").strip(), at)
+            text, before = text_of(payload, "message").strip(), self.chain
+            yield self.turn(Role.SUMMARY if text else Role.NOTE, text or "compacted", at)
+            if not text:  # such a line was passed over once: what follows keeps its name
+                self.chain = before
         elif kind == "response_item":
             yield from self._item(payload, at)
         elif kind == "event_msg":
-            self._event(text_of(payload, "type"))
+            # Between the first prompt of a task and its end the agent works: what is typed then was queued.
+            if (event := text_of(payload, "type")) == "task_started":
+                self._asked = 0
+            elif event in ("task_complete", "turn_aborted"):
+                self._asked = None
+                self.stopped = self.stopped or event == "turn_aborted"
         elif not payload and "id" in document and "instructions" in document:
             self._meta(document)
         elif not payload:
             yield from self._item(document, at)
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
-        if self.chain.name:  # a fork carries its origin's line too; the first one is its own
+        if self.chain:  # a fork carries its origin's line too; the first one is its own
             return
         self.session = text_of(meta, "id") or self.session
         self.cwd = text_of(meta, "cwd") or self.cwd
         self.branch = text_of(mapping_of(meta, "git"), "branch") or self.branch
-        self.chain = Chain(text_of(meta, "forked_from_id") or self.session)
+        self.chain = text_of(meta, "forked_from_id") or self.session
         spawned = mapping_of(mapping_of(meta, "source"), "subagent")
         if spawned or text_of(meta, "thread_source") == "subagent":
             self.parent = text_of(mapping_of(spawned, "thread_spawn"), "parent_thread_id") or "codex"
-
-    def _event(self, kind: str) -> None:
-        """Between the first prompt of a task and its end the agent works: what is typed then was queued."""
-        if kind == "task_started":
-            self._asked = 0
-        elif kind in ("task_complete", "turn_aborted"):
-            self._asked = None
-            self.stopped = self.stopped or kind == "turn_aborted"
 
     def _item(self, item: Mapping[str, Any], at: Any) -> Iterator[Turn]:
         kind, role, content = str(item.get("type")), item.get("role"), item.get("content")
@@ -101,15 +100,6 @@ class CodexReader(Reader):
                 return  # its preambles are no conversation
             yield from self.prompt(texts, at, queued=bool(self._asked))
             self._asked = None if self._asked is None else self._asked + 1
-
-    def _compacted(self, text: str, at: Any) -> Turn:
-        """What a compaction left; where that is not for reading, only that it took place."""
-        if text:
-            return self.turn(Role.SUMMARY, text, at)
-        before = self.chain.name
-        made = self.turn(Role.NOTE, "compacted", at)
-        self.chain.name = before  # such a line was passed over once: what follows keeps its name
-        return made
 
     def turn(self, role: Role, text: str, at: Any = None, *, own: str = "", **more: Any) -> Turn:
         """One turn; a fork writes its origin's turns at another time, so time is no part of its name."""
@@ -190,16 +180,17 @@ def _own(kind: str, document: Mapping[str, Any]) -> str:
 
 # --- Gemini CLI
 
-_ROLES = {"user": Role.USER, "gemini": Role.ASSISTANT, "model": Role.ASSISTANT}
 _REFERENCED = "--- Content from referenced files ---"
 
 
 class GeminiReader(Reader):
-    """One chat."""
-
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.cwd = self.cwd or _noted_folder(source.path)
+        project = next((folder.parent for folder in source.path.parents if folder.name == "chats"), None)
+        if project is not None and not self.cwd:
+            self.cwd = project.name
+            with suppress(OSError, ValueError):  # newer versions note the folder beside the chats
+                self.cwd = (project / ".project_root").read_text("utf-8").strip() or project.name
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         """The turns of one record, or of a whole chat."""
@@ -215,19 +206,26 @@ class GeminiReader(Reader):
                 yield from self._record(record)
 
     def _record(self, record: Mapping[str, Any]) -> Iterator[Turn]:
-        role = _ROLES.get(text_of(record, "type"))
-        text, at, own = joined_text(record.get("content")), record.get("timestamp"), _own("message", record)
-        if role is None:
+        kind, at, own = text_of(record, "type"), record.get("timestamp"), _own("message", record)
+        text = joined_text(record.get("content"))
+        if kind not in ("user", "gemini", "model"):
             self.stopped = self.stopped or text == "Request cancelled."
             return
-        if role is Role.USER:
+        if kind == "user":
             yield from self.prompt(_typed(record), at, own=own)
         elif text.strip():
-            yield self.turn(role, text, at, own=own)
+            yield self.turn(Role.ASSISTANT, text, at, own=own)
         for call in blocks_of(list_of(record, "toolCalls")):
             failed, moment = call.get("status") in ("error", "cancelled"), call.get("timestamp") or at
+            answers = []
+            for part in blocks_of(list_of(call, "result")):
+                response = mapping_of(mapping_of(part, "functionResponse"), "response")
+                answers += [
+                    text_of(response, "output") or text_of(response, "error") or text_of(part, "text")
+                ]
+            answer = "\n".join(filter(None, answers)) or text_of(call, "resultDisplay")
             named = text_of(call, "name"), text_of(call, "id")
-            yield from self.tool(*named, call.get("args"), _response(call), moment, failed=failed)
+            yield from self.tool(*named, call.get("args"), answer, moment, failed=failed)
 
 
 def _typed(record: Mapping[str, Any]) -> Iterator[str]:
@@ -238,24 +236,6 @@ def _typed(record: Mapping[str, Any]) -> Iterator[str]:
         if text.strip() == _REFERENCED:
             return
         yield text.partition(f"\n{_REFERENCED}\n")[0]
-
-
-def _response(call: Mapping[str, Any]) -> str:
-    parts = []
-    for part in blocks_of(list_of(call, "result")):
-        response = mapping_of(mapping_of(part, "functionResponse"), "response")
-        parts.append(text_of(response, "output") or text_of(response, "error") or text_of(part, "text"))
-    return "\n".join(filter(None, parts)) or text_of(call, "resultDisplay")
-
-
-def _noted_folder(path: Path) -> str:
-    """The project's folder, which newer versions note beside the chats; else the folder's own name."""
-    project = next((folder.parent for folder in path.parents if folder.name == "chats"), None)
-    if project is None:
-        return ""
-    with suppress(OSError, ValueError):
-        return (project / ".project_root").read_text("utf-8").strip() or project.name
-    return project.name
 
 
 # --- OpenCode
@@ -345,7 +325,11 @@ class CursorReader(FactoryReader):
 
     def __init__(self, source: SourceFile, state: Mapping[str, Any]) -> None:
         super().__init__(source, state)
-        self.cwd = self.cwd or _slug_folder(source.path)
+        parts = source.path.parts
+        if "agent-transcripts" in parts and not self.cwd:
+            # The folder stands before, as a slug: the path with every separator a dash.
+            slug = parts[parts.index("agent-transcripts") - 1]
+            self.cwd = _existing(Path(os.sep), slug.split("-")) or slug
 
     def turns(self, document: Mapping[str, Any]) -> Iterator[Turn]:
         yield from self.blocks(document)
@@ -355,15 +339,6 @@ class CursorReader(FactoryReader):
         texts = list(texts)
         typed = [found[1] for text in texts if (found := _QUERY.search(text))]
         return super().prompt(typed or texts, *given, **more)
-
-
-def _slug_folder(path: Path) -> str:
-    """The project's folder, from its slug: the path with every separator a dash."""
-    parts = path.parts
-    if "agent-transcripts" not in parts:
-        return ""
-    slug = parts[parts.index("agent-transcripts") - 1]
-    return _existing(Path(os.sep), slug.split("-")) or slug
 
 
 def _existing(root: Path, words: list[str]) -> str:

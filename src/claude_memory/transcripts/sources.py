@@ -43,7 +43,6 @@ _MARKS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
 def discover(
     home: Path, environment: Mapping[str, str] = os.environ, wanted: Iterable[str] = AGENTS
 ) -> Iterator[SourceFile]:
-    """Every conversation file of these agents under a home folder."""
     for agent in (agents.BY_NAME[name] for name in AGENTS if name in set(wanted)):
         named = environment.get(agent.variable, "")
         root = Path(named).expanduser() if named else home / agent.folder
@@ -158,7 +157,6 @@ def lines(handle: IO[bytes], start: int = 0, *, cap: int = LINE_BYTES) -> Iterat
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
-    """The JSON object in these bytes, or None if there is none."""
     import orjson
 
     try:
@@ -194,7 +192,6 @@ def is_one_document(path: Path) -> bool:
 
 
 def whole(source: SourceFile) -> Iterator[Mapping[str, Any]]:
-    """Every document of a source, in order."""
     if source.path.suffix == ".db":
         yield from _database(source.path)
     elif source.agent == "opencode":
@@ -251,8 +248,7 @@ def _database(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         with foreign_database(path) as database:
             for facts in list(database.execute(_SESSIONS)):
-                names = {"id": "id", "directory": "directory", "parentID": "parent_id"}
-                session = {ours: facts.get(theirs) for ours, theirs in names.items()}
+                session = {**facts, "parentID": facts.get("parent_id")}
                 for row in database.execute(_PARTS, (facts.get("id"),)):
                     message = {"id": row["message_id"], **_data(row["message"])}
                     part = {"id": row["part_id"], **_data(row["part"])}
