@@ -113,8 +113,7 @@ class Memory(Upkeep):
     @property
     def homes(self) -> Homes:
         """This home and others of the person: exchange what changed, take in a backup."""
-        from claude_memory.backup.peers import LocalHome
-        from claude_memory.backup.sync import Homes
+        from claude_memory.backup.sync import Homes, LocalHome
 
         return Homes(LocalHome(self.home, self.store, str(self.home)), self.settings)
 

@@ -22,7 +22,6 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from io import BufferedRandom
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Self
 
@@ -104,8 +103,8 @@ class BackupReport:
 class BackupSource:
     """Something that holds a backup: a file, or a place where its pieces lie.
 
-    `write` puts every file below a folder; whatever it raises, and files that differ from the manifest, are
-    damage.
+    `write` fills every file of the manifest below a folder, where they stand empty; whatever it raises, and
+    files that differ from the manifest, are damage.
     """
 
     path: Path  # or its id at a place
@@ -119,7 +118,17 @@ class BackupSource:
         if shutil.disk_usage(folder).free < needed:
             raise StoreFault(f"{folder.parent} has no room for {needed / 1e6:.0f} MB; nothing was changed")
         with damage_named(self.name):
+            # Whatever the backup says: others get no rights, and nothing in a home is run.
+            for entry in self.manifest.files:
+                private_folder((folder / entry.path).parent)
+                new_file(folder / entry.path).close()
             self.write(folder)
+            for entry in self.manifest.files:
+                with (folder / entry.path).open("r+b") as copy:
+                    digest = hashlib.file_digest(copy, "sha256").hexdigest()
+                    if copy.tell() != entry.size or digest != entry.sha256:
+                        raise StoreCorrupt(f"{entry.path} is not what was backed up")
+                    sync_file(copy)
             check_file(folder / DATABASE)
 
     def report(self) -> BackupReport:
@@ -144,75 +153,35 @@ def damage_named(name: str) -> Iterator[None]:
 
 # --- reading
 
-Members = Generator[tuple[str, int, IO[bytes]], None, None]  # name, size, content, the manifest first
-
 
 def backup_file(path: Path) -> BackupSource:
     """The backup in a file; its manifest is read and checked."""
+
+    def write(folder: Path) -> None:
+        missing = {entry.path: entry.size for entry in manifest.files}
+        for name, size, content in _members(path):
+            if name == NAME:
+                continue
+            if name not in missing:
+                raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
+            left = missing.pop(name)
+            if size != left:
+                raise StoreCorrupt(f"{name} is not as long as it was")
+            with (folder / name).open("wb") as target:
+                while left > 0 and (piece := content.read(min(CHUNK, left))):
+                    left -= target.write(piece)
+        if missing:
+            raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
+
     try:
-        with path.open("rb") as handle:
-            magic = handle.read(4)
+        with damage_named(path.name), contextlib.closing(_members(path)) as members:
+            name, _, content = next(members, ("", 0, io.BytesIO()))
+            if name != NAME:
+                raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
+            manifest = decode(content.read(MAX_MANIFEST_BYTES))
     except OSError as fault:
         raise NotFound(f"no backup at {path}: {fault.strerror}") from None
-
-    def members() -> Members:
-        if magic.startswith(b"\x1f\x8b"):
-            return _tar_members(path, lambda packed: gzip.GzipFile(fileobj=packed, mode="rb"))
-        return _tar_members(path, _zstd_reader) if magic == b"\x28\xb5\x2f\xfd" else _zip_members(path)
-
-    with damage_named(path.name), contextlib.closing(members()) as opened:
-        name, _, content = next(opened, ("", 0, io.BytesIO()))
-        if name != NAME:
-            raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
-        manifest = decode(content.read(MAX_MANIFEST_BYTES))
-    return BackupSource(path, path.name, manifest, lambda folder: _write_members(manifest, members(), folder))
-
-
-def _write_members(manifest: BackupManifest, members: Members, folder: Path) -> None:
-    missing = {entry.path: entry for entry in manifest.files}
-    for name, size, content in members:
-        if name == NAME:
-            continue
-        entry = missing.pop(name, None)
-        if entry is None:
-            raise StoreCorrupt(f"it holds {name[:80]!r} twice, or its manifest does not know it")
-        if entry.size != size:
-            raise StoreCorrupt(f"{entry.path} is not as long as it was")
-        with make_file(folder, entry.path) as handle:
-            left = entry.size
-            while left > 0 and (piece := content.read(min(CHUNK, left))):
-                left -= handle.write(piece)
-            check_copy(handle, entry)
-    if missing:
-        raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
-
-
-def make_file(folder: Path, path: str) -> BufferedRandom:
-    """Make one file of a backup below a folder of ours.
-
-    Whatever the backup says: others get no rights, and nothing in a home is run.
-    """
-    target = folder.joinpath(*path.split("/"))
-    private_folder(target.parent)
-    return new_file(target)
-
-
-def check_copy(handle: BufferedRandom, entry: BackupEntry) -> None:
-    """StoreCorrupt unless an unpacked file has the right size and checksum; then it is on the disk."""
-    handle.seek(0)
-    digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    if handle.tell() != entry.size or digest != entry.sha256:
-        raise StoreCorrupt(f"{entry.path} is not what was backed up")
-    sync_file(handle)
-
-
-def _zip_members(path: Path) -> Members:
-    with zipfile.ZipFile(path) as archive:
-        for info in sorted(archive.infolist(), key=lambda info: info.filename != NAME):
-            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise StoreCorrupt(f"its entry {info.filename[:80]!r} is packed in a way no backup is")
-            with archive.open(info) as content:
-                yield info.filename, info.file_size, content
+    return BackupSource(path, path.name, manifest, write)
 
 
 class _PlainHeader(tarfile.TarInfo):
@@ -229,23 +198,34 @@ class _PlainHeader(tarfile.TarInfo):
         return header
 
 
-def _tar_members(path: Path, unpacker: Callable[[BinaryIO], Any]) -> Members:
-    with (
-        path.open("rb") as packed,
-        unpacker(packed) as stream,
-        tarfile.open(fileobj=stream, mode="r|", tarinfo=_PlainHeader, encoding="utf-8") as tar,
-    ):
-        for header in tar:
-            content = tar.extractfile(header)
-            if content is not None:
-                yield header.name, header.size, content
-
-
-def _zstd_reader(packed: BinaryIO) -> Any:
-    library = zstd()
-    return library.ZstdFile(
-        packed, "rb", options={library.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
-    )
+def _members(path: Path) -> Generator[tuple[str, int, IO[bytes]], None, None]:
+    """Name, size and content of each entry; the manifest comes first."""
+    with path.open("rb") as packed:
+        magic = packed.read(4)
+        packed.seek(0)
+        unpacker: Any
+        if magic.startswith(b"\x1f\x8b"):
+            unpacker = gzip.GzipFile(fileobj=packed, mode="rb")
+        elif magic == b"\x28\xb5\x2f\xfd":
+            window = {zstd().DecompressionParameter.window_log_max: _LARGEST_WINDOW}
+            unpacker = zstd().ZstdFile(packed, "rb", options=window)
+        else:
+            with zipfile.ZipFile(packed) as archive:
+                for info in sorted(archive.infolist(), key=lambda info: info.filename != NAME):
+                    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                        raise StoreCorrupt(
+                            f"its entry {info.filename[:80]!r} is packed in a way no backup is"
+                        )
+                    with archive.open(info) as content:
+                        yield info.filename, info.file_size, content
+            return
+        with (
+            unpacker as stream,
+            tarfile.open(fileobj=stream, mode="r|", tarinfo=_PlainHeader, encoding="utf-8") as tar,
+        ):
+            for header in tar:
+                if member := tar.extractfile(header):
+                    yield header.name, header.size, member
 
 
 # --- writing

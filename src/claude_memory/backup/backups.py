@@ -26,9 +26,10 @@ from claude_memory.backup.archives import ENDINGS, BackupReport, BackupSource, b
 from claude_memory.backup.chunks import TIME, ListedBackup, time_in
 from claude_memory.backup.manifest import DATABASE, BackupManifest, Skipped
 from claude_memory.backup.restore import Agreement, examine
-from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound, StoreFault
+from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
 from claude_memory.platform import leftovers, logs
 from claude_memory.platform.files import (
+    disk_faults,
     new_file,
     private_folder,
     put_in_place,
@@ -62,7 +63,7 @@ class Backups:
         `keep` leaves that many backups in the folder, and takes away the oldest.
         """
         file = _target(self.home, (target or self.home / "backups").absolute(), force=force, keep=keep)
-        try:
+        with disk_faults(f"write the backup {file}"):
             private_folder(file.parent)
             with home_state.staged(self.home, store) as (manifest, staging):
                 packed = file.with_name(f".{file.name[:100]}.{secrets.token_hex(6)}.tmp")
@@ -70,18 +71,13 @@ class Backups:
                     _pack(manifest, staging, packed, file, force=force)
             for old in list_backups(file.parent)[keep:] if keep else ():
                 Path(old.id).unlink(missing_ok=True)
-        except OSError as fault:
-            raise StoreFault(f"cannot write the backup {file}: {fault.strerror or fault}") from fault
         return file, manifest.skipped
 
     def stream(self, store: Store, sink: BinaryIO) -> None:
         """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
-        try:
-            with home_state.staged(self.home, store) as (manifest, staging):
-                write_archive(manifest, staging, sink, ".tar.gz")
-                sink.flush()
-        except OSError as fault:
-            raise StoreFault(f"cannot write the backup: {fault.strerror or fault}") from fault
+        with disk_faults("write the backup"), home_state.staged(self.home, store) as (manifest, staging):
+            write_archive(manifest, staging, sink, ".tar.gz")
+            sink.flush()
 
     def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
         """Read every byte of a backup in a file, from standard input or at a place.
@@ -89,18 +85,16 @@ class Backups:
         Problems and what restoring would change are in the report.
         """
         report = BackupReport(Path(named or self.settings.backup_to))
-        try:
-            with self._source(named, given, id_) as source, leftovers.temporary_folder() as folder:
-                report = source.report()
-                source.unpack(folder)
-                changes, _ = examine(source, folder, self.home)
-                return with_changed(report, changes=changes)
-        except NotFound:
-            raise
-        except MemoryFault as fault:
-            return with_changed(report, problems=(str(fault),))
-        except OSError as fault:
-            raise StoreFault(f"cannot check {report.path}: {fault.strerror or fault}") from fault
+        with disk_faults(f"check {report.path}"):
+            try:
+                with self._source(named, given, id_) as source, leftovers.temporary_folder() as folder:
+                    report = source.report()
+                    source.unpack(folder)
+                    return with_changed(report, changes=examine(source, folder, self.home)[0])
+            except NotFound:
+                raise
+            except MemoryFault as fault:
+                return with_changed(report, problems=(str(fault),))
 
     def restore(
         self,
@@ -144,7 +138,9 @@ class Backups:
         if reads_only() or not self.settings.backup_to:
             return
         # Looked at again after unlocking: what came in while another pushed must not wait for the next drain.
-        while self._changed():
+        while (state := home_state.load(self.home)) and (
+            (state.place, state.seen) != (self.settings.backup_to, _fingerprint(self.home))
+        ):
             with try_lock(private_folder(self.home / "cache") / LOCK) as free:
                 if not free:
                     return
@@ -155,17 +151,12 @@ class Backups:
                 if not self._pushed(store):
                     return
 
-    def _changed(self) -> bool:
-        state = home_state.load(self.home)
-        return (state.place, state.seen) != (self.settings.backup_to, _fingerprint(self.home))
-
     def _pushed(self, store: Store) -> bool:
-        log, place = logs.logger("backup"), self.settings.backup_to
-        seen = _fingerprint(self.home)  # before the copy: what is written during it counts as new
+        log, seen = logs.logger("backup"), _fingerprint(self.home)  # what is written during the copy is new
         try:
             pushed = self.push(store)
         except MemoryFault as fault:
-            log.warning("no backup at %s: %s", place, fault)
+            log.warning("no backup at %s: %s", self.settings.backup_to, fault)
             home_state.note(self.home, fault=str(fault), pushed_at=time.time())
             return False
         log.info("backup %s: %d bytes sent", pushed.id, pushed.sent_bytes)
@@ -202,10 +193,9 @@ def list_backups(folder: Path) -> list[ListedBackup]:
         for path in folder.glob(f"{_PREFIX}*"):
             status, created = path.stat(), time_in(path.name.removeprefix(_PREFIX))
             if created.timestamp() and path.name.endswith(ENDINGS):
-                # Two of one second differ in the time of the file.
                 backup = ListedBackup(str(path), created, status.st_size, path=path)
-                listed.append((created, status.st_mtime_ns, backup))
-    return [backup for *_, backup in sorted(listed, key=lambda item: item[:2], reverse=True)]
+                listed.append((created, status.st_mtime_ns, str(path), backup))  # two may be of one second
+    return [backup for *_, backup in sorted(listed, reverse=True)]
 
 
 def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
@@ -230,9 +220,7 @@ def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
         names = (f"{_PREFIX}{datetime.now(UTC):{TIME}}{suffix}.zip" for suffix in ["", *range(-2, -1000, -1)])
         return next(path for name in names if not (path := wanted / name).exists())
     if not wanted.name.endswith(ENDINGS):
-        raise InvalidInput(
-            f"a backup's name ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}; or name a folder"
-        )
+        raise InvalidInput("a backup's name ends in .zip, .tar.gz or .tar.zst; or name a folder")
     if keep:
         raise InvalidInput("--keep wants a folder, where backups have their time in their names")
     if wanted.exists() and not force:

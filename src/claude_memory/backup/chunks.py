@@ -23,11 +23,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from claude_memory.backup.archives import LEVEL, BackupSource, check_copy, damage_named, make_file
+from claude_memory.backup.archives import LEVEL, BackupSource, damage_named
 from claude_memory.backup.home_state import staged
-from claude_memory.backup.locations import BackupPlace, PlaceMoved, Seal, place_at, seal_for
+from claude_memory.backup.locations import (
+    BackupPlace,
+    PlaceMoved,
+    age_identity,
+    place_at,
+    sealed,
+    unsealed,
+)
 from claude_memory.backup.manifest import (
     DATABASE,
     MAX_MANIFEST_BYTES,
@@ -41,10 +48,11 @@ from claude_memory.backup.manifest import (
     encode,
 )
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
+from claude_memory.platform.files import disk_faults
 from claude_memory.store.base import Store
 from claude_memory.store.sql.rows import zstd
 
-HEADS, PACKS, INDEX, KEY = "heads", "packs", "index", "key.age"
+HEADS, PACKS, INDEX = "heads", "packs", "index"
 PACK_BYTES = 4 << 20
 TIME = "%Y%m%dT%H%M%SZ"  # as it stands in the names of backups
 TRIES = 5  # at a git ref that others push to at the same time
@@ -89,28 +97,20 @@ class Vault:
         self._key_setting = key_setting
 
     @cached_property
-    def seal(self) -> Seal:
-        """What encrypts here, if anything."""
-
-        def shared_key(make: Callable[[], bytes]) -> bytes:
-            with contextlib.suppress(NotFound):
-                return self.place.read(KEY)
-            content = make()
-            return content if self.place.write(KEY, content, new=True) else self.place.read(KEY)
-
-        return seal_for(self._key_setting, shared_key)
+    def _identity(self) -> Any:
+        return age_identity(self._key_setting, self.place)
 
     def opened(self, content: bytes, most: int) -> bytes:
         """What was given to `closed`."""
         unpacker = zstd().ZstdDecompressor()
-        made: bytes = unpacker.decompress(self.seal.open(content), most)
+        made: bytes = unpacker.decompress(unsealed(self._identity, content), most)
         if not unpacker.eof or unpacker.unused_data:
             raise StoreCorrupt("it is cut short, or unpacks to more than it may")
         return made
 
     def closed(self, content: bytes) -> bytes:
         """Bytes as they are to lie there: packed and sealed."""
-        return self.seal.close(zstd().compress(content, LEVEL))
+        return sealed(self._identity, zstd().compress(content, LEVEL))
 
     # --- reading
 
@@ -123,14 +123,12 @@ class Vault:
         """The backups there with what they hold, newest first; one that cannot be read says why."""
         for id_ in self.ids():
             try:
-                manifest = self.head(id_).manifest
+                manifest = self._head(id_).manifest
+                yield ListedBackup(id_, manifest.created, manifest.size_bytes, len(manifest.files))
             except StoreFault as fault:
                 yield ListedBackup(id_, time_in(id_), 0, problem=str(fault))
-            else:
-                yield ListedBackup(id_, manifest.created, manifest.size_bytes, len(manifest.files))
 
-    def head(self, id_: str) -> BackupHead:
-        """One backup; StoreCorrupt if it is not what we wrote."""
+    def _head(self, id_: str) -> BackupHead:
         with damage_named(f"the backup {id_}"):
             return decode_head(self.opened(self.place.read(f"{HEADS}/{id_}"), MAX_MANIFEST_BYTES * 2))
 
@@ -143,35 +141,30 @@ class Vault:
             raise NotFound(f"{self.place.name} holds no backup {id_}; `backup list` names them")
         chosen = id_ or ids[0]
         try:
-            head = self.head(chosen)
+            head = self._head(chosen)
         except StoreCorrupt as fault:
             older = f"; older ones are there, the next is {ids[1]}" if id_ is None and len(ids) > 1 else ""
             raise StoreCorrupt(f"{fault}{older}") from None
-        return BackupSource(
-            Path(chosen), f"the backup {chosen}", head.manifest, lambda folder: self._write(head, folder)
-        )
 
-    def _write(self, head: BackupHead, folder: Path) -> None:
-        """Write the files of a backup below a folder, each pack read once."""
-        by_pack: dict[int, list[tuple[str, int, Run]]] = {}
-        for entry in head.manifest.files:
-            make_file(folder, entry.path).close()
-            step, number = _chunk_bytes(entry), 0
-            for run in head.files[entry.path]:
-                by_pack.setdefault(run[0], []).append((entry.path, number * step, run))
-                number += run[2]
-            if number != -(-entry.size // step):
-                raise StoreCorrupt(f"{entry.path} is not as long as it was")
-        for pack, places in by_pack.items():
-            content = memoryview(self._named(PACKS, head.packs[pack].name))
-            starts = [0, *itertools.accumulate(length for _, length in self._index(head.packs[pack]))]
-            for name, offset, (_, first, count) in places:
-                with (folder / name).open("r+b") as target:
-                    target.seek(offset)
-                    target.write(content[starts[first] : starts[first + count]])
-        for entry in head.manifest.files:
-            with (folder / entry.path).open("r+b") as copy:
-                check_copy(copy, entry)
+        def write(folder: Path) -> None:
+            """Each pack is read once."""
+            by_pack: dict[int, list[tuple[str, int, Run]]] = {}
+            for entry in head.manifest.files:
+                step, number = _chunk_bytes(entry), 0
+                for run in head.files[entry.path]:
+                    by_pack.setdefault(run[0], []).append((entry.path, number * step, run))
+                    number += run[2]
+                if number != -(-entry.size // step):
+                    raise StoreCorrupt(f"{entry.path} is not as long as it was")
+            for pack, places in by_pack.items():
+                content = memoryview(self._named(PACKS, head.packs[pack].name))
+                starts = [0, *itertools.accumulate(length for _, length in self._index(head.packs[pack]))]
+                for name, offset, (_, first, count) in places:
+                    with (folder / name).open("r+b") as target:
+                        target.seek(offset)
+                        target.write(content[starts[first] : starts[first + count]])
+
+        return BackupSource(Path(chosen), f"the backup {chosen}", head.manifest, write)
 
     def _index(self, pack: Pack) -> list[tuple[bytes, int]]:
         """Id and length of each chunk of a pack."""
@@ -189,19 +182,20 @@ class Vault:
     def push(self, home: Path, store: Store, *, keep: int, force: bool = False) -> Pushed:
         """Bring the place up to date. What was the newest backup there stays until `keep` later ones."""
         ids = self.ids()
-        newest, base = self._newest_sound(ids)
-        try:
-            with staged(home, store) as (manifest, staging):
-                if base and base.manifest.home != manifest.home and not force:
-                    raise Conflict(
-                        f"{self.place.name} holds the backup of another memory: name a folder of its own "
-                        "there, or `backup pull` first; --force puts this one beside it"
-                    )
-                if base and _sums(base.manifest) == _sums(manifest):
-                    return Pushed(newest, False, manifest.size_bytes, 0)
-                head, sent = self._push(manifest, staging, base.packs if base else [])
-        except OSError as fault:
-            raise StoreFault(f"cannot collect what to push: {fault.strerror or fault}") from fault
+        base: BackupHead | None = None
+        for newest in ids:  # the newest that is sound
+            with contextlib.suppress(StoreCorrupt, NotFound):
+                base = self._head(newest)
+                break
+        with disk_faults("collect what to push"), staged(home, store) as (manifest, staging):
+            if base and base.manifest.home != manifest.home and not force:
+                raise Conflict(
+                    f"{self.place.name} holds the backup of another memory: name a folder of its own "
+                    "there, or `backup pull` first; --force puts this one beside it"
+                )
+            if base and _sums(base.manifest) == _sums(manifest):
+                return Pushed(newest, False, manifest.size_bytes, 0)
+            head, sent = self._written(manifest, staging, base.packs if base else [])
         now = datetime.now(UTC)
         if ids:  # a name that sorts behind all others, even if the clock was set back
             now = max(now, time_in(ids[0]) + timedelta(seconds=1))
@@ -214,13 +208,7 @@ class Vault:
         self.place.commit(f"{id_}: {manifest.size_bytes} bytes")
         return Pushed(id_, True, manifest.size_bytes, sent + len(content))
 
-    def _newest_sound(self, ids: list[str]) -> tuple[str, BackupHead | None]:
-        for id_ in ids:
-            with contextlib.suppress(StoreCorrupt, NotFound):
-                return id_, self.head(id_)
-        return "", None
-
-    def _push(self, manifest: BackupManifest, staging: Path, known: list[Pack]) -> tuple[BackupHead, int]:
+    def _written(self, manifest: BackupManifest, staging: Path, known: list[Pack]) -> tuple[BackupHead, int]:
         """Write the chunks that a place lacks in packs: the head that tells where all lie, and bytes sent."""
         ids = {entry.path: [id_ for id_, _ in _chunks(staging, entry)] for entry in manifest.files}
         packs, places = self._reused(known, set(itertools.chain(*ids.values())))
@@ -228,13 +216,12 @@ class Vault:
         sent = length = 0
 
         def finish() -> int:
-            index = self._keep(
-                INDEX, b"".join(_RECORD.pack(id_, len(piece)) for id_, piece in waiting.items())
-            )
-            pack = self._keep(PACKS, b"".join(waiting.values()))
-            packs.append(Pack(*pack, index[0]))
+            lengths = b"".join(_RECORD.pack(id_, len(piece)) for id_, piece in waiting.items())
+            index, index_size = self._keep(INDEX, lengths)
+            pack, pack_size = self._keep(PACKS, b"".join(waiting.values()))
+            packs.append(Pack(pack, pack_size, index))
             waiting.clear()
-            return pack[1] + index[1]
+            return pack_size + index_size
 
         for entry in manifest.files:
             for id_, piece in _chunks(staging, entry):
@@ -246,9 +233,7 @@ class Vault:
                     sent, length = sent + finish(), 0
         if waiting:
             sent += finish()
-        files = {
-            path: _runs(divmod(places[id_], _MOST_CHUNKS) for id_ in named) for path, named in ids.items()
-        }
+        files = {path: _runs(places[id_] for id_ in named) for path, named in ids.items()}
         return BackupHead(manifest, packs, files), sent
 
     def _reused(self, known: list[Pack], wanted: set[bytes]) -> tuple[list[Pack], dict[bytes, int]]:
@@ -283,7 +268,7 @@ class Vault:
         ids = self.ids()
         if not keep or len(ids) <= keep:
             return
-        packs = [pack for id_ in ids[:keep] for pack in self.head(id_).packs]
+        packs = [pack for id_ in ids[:keep] for pack in self._head(id_).packs]
         used = {f"{PACKS}/{pack.name}" for pack in packs} | {f"{INDEX}/{pack.index_name}" for pack in packs}
         newest = max(item.modified for item in self.place.objects(HEADS))  # the place's clock, not ours
         self.place.remove(f"{HEADS}/{id_}" for id_ in ids[keep:])
@@ -316,15 +301,11 @@ def time_in(name: str) -> datetime:
     return datetime.fromtimestamp(0, UTC)
 
 
-def _runs(places: Iterable[tuple[int, int]]) -> list[Run]:
+def _runs(places: Iterable[int]) -> list[Run]:
     """Neighbours in a file that are neighbours in a pack, as one."""
-    runs: list[Run] = []
-    for pack, number in places:
-        if runs and runs[-1][0] == pack and sum(runs[-1][1:]) == number:
-            runs[-1] = (pack, runs[-1][1], runs[-1][2] + 1)
-        else:
-            runs.append((pack, number, 1))
-    return runs
+    runs = itertools.groupby(enumerate(places), lambda item: item[1] - item[0])
+    steps = ([place for _, place in run] for _, run in runs)
+    return [(*divmod(step[0], _MOST_CHUNKS), len(step)) for step in steps]
 
 
 def _chunks(staging: Path, entry: BackupEntry) -> Iterator[tuple[bytes, bytes]]:

@@ -12,7 +12,7 @@ import importlib
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -77,9 +77,20 @@ class BackupPlace(ABC):
         try:
             yield
         except self.faults as fault:
-            if isinstance(fault, FileNotFoundError) and "NoSuchBucket" not in str(fault):
+            text = str(fault)
+            if isinstance(fault, FileNotFoundError) and "NoSuchBucket" not in text:
                 raise NotFound(f"{self.name} does not hold {key}") from None
-            raise StoreFault(f"{self.name}: {_reason(fault)}") from None
+            if isinstance(fault, OSError) and fault.strerror:
+                reason = fault.strerror
+            elif found := _CODE.search(text) or _STATUS.search(text):
+                reason = found.group(1).replace("NoSuchBucket", "there is no such bucket")
+            elif "timed out" in text or "kind: Timeout" in text:
+                reason = "no answer in time"
+            elif "error sending request" in text or "Connect" in text:
+                reason = "cannot be reached"
+            else:
+                reason = text.partition("\n")[0].partition("http")[0].strip(" :-")[:120]
+            raise StoreFault(f"{self.name}: {reason or type(fault).__name__}") from None
 
 
 def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
@@ -182,19 +193,6 @@ class ObjectPlace(BackupPlace):
                 self._library.delete(self._store, key)
 
 
-def _reason(fault: Exception) -> str:
-    if isinstance(fault, OSError) and fault.strerror:
-        return fault.strerror
-    text = str(fault)
-    if found := _CODE.search(text) or _STATUS.search(text):
-        return found.group(1).replace("NoSuchBucket", "there is no such bucket")
-    if "timed out" in text or "kind: Timeout" in text:
-        return "no answer in time"
-    if "error sending request" in text or "Connect" in text:
-        return "cannot be reached"
-    return text.splitlines()[0].partition("http")[0].strip(" :-")[:120] or type(fault).__name__
-
-
 class GitPlace(BackupPlace):
     """`refs/claude-memory/NAME` in a repository of the person's choice.
 
@@ -283,60 +281,55 @@ class GitPlace(BackupPlace):
 
 # --- encryption by age (`pyrage`)
 
+KEY = "key.age"  # at the place, with a passphrase
 _SEALED = b"age-encryption.org/v1"
 _SECRET = "AGE-SECRET-KEY-1"  # noqa: S105 - how every such key begins
 
 
-class Seal:
-    """Seals and opens the objects of a place; without a key it passes them on, and refuses sealed ones."""
+def age_identity(setting: str, place: BackupPlace) -> Any:
+    """What `backup_key` names (`env:NAME` or `file:PATH`) encrypts and decrypts; None where it is empty.
 
-    def __init__(self, identity: Any = None) -> None:
-        self._identity = identity
-
-    def close(self, content: bytes) -> bytes:
-        """What is to lie at the place."""
-        if self._identity is None:
-            return content
-        sealed: bytes = _pyrage().encrypt(content, [self._identity.to_public()])
-        return sealed
-
-    def open(self, content: bytes) -> bytes:
-        """What was given to `close`; ConfigFault for a missing or wrong key."""
-        is_sealed = content.startswith(_SEALED)
-        if self._identity is None:
-            if is_sealed:
-                raise ConfigFault("the backup is encrypted: name its key in the setting backup_key")
-            return content
-        if not is_sealed:
-            raise StoreCorrupt("it is not encrypted, though the setting backup_key wants that")
-        try:
-            opened: bytes = _pyrage().decrypt(content, [self._identity])
-        except _pyrage().DecryptError as fault:
-            if "No matching keys" in str(fault):
-                raise ConfigFault("the backup is encrypted with another key than backup_key names") from None
-            raise StoreCorrupt("a piece of it is damaged") from None
-        return opened
-
-
-def seal_for(setting: str, shared_key: Callable[[Callable[[], bytes]], bytes]) -> Seal:
-    """The seal that `backup_key` asks for: empty, `env:NAME` or `file:PATH`.
-
-    A passphrase opens an age key that lies at the place, so that each piece costs no key derivation of its
-    own. `shared_key` gives that, and puts there what its argument makes if there is none.
+    A passphrase opens an age key that lies at the place, so that no piece costs a key derivation of its own.
     """
     if not setting:
-        return Seal()
+        return None
     secret, library = _secret(setting), _pyrage()
     try:
         if not secret.startswith(_SECRET):
-            fresh = library.x25519.Identity.generate
-            locked = shared_key(lambda: library.passphrase.encrypt(str(fresh()).encode(), secret))
+            try:
+                locked = place.read(KEY)
+            except NotFound:
+                locked = library.passphrase.encrypt(str(library.x25519.Identity.generate()).encode(), secret)
+                if not place.write(KEY, locked, new=True):
+                    locked = place.read(KEY)
             secret = library.passphrase.decrypt(locked, secret).decode("ascii", "replace")
-        return Seal(library.x25519.Identity.from_str(secret))
+        return library.x25519.Identity.from_str(secret)
     except library.DecryptError:
         raise ConfigFault(f"{setting} holds another passphrase than the backup was encrypted with") from None
     except library.IdentityError:
         raise ConfigFault(f"{setting} holds no age key that can be read") from None
+
+
+def sealed(identity: Any, content: bytes) -> bytes:
+    """What is to lie at the place."""
+    return bytes(_pyrage().encrypt(content, [identity.to_public()])) if identity else content
+
+
+def unsealed(identity: Any, content: bytes) -> bytes:
+    """What was given to `sealed`; ConfigFault for a missing or wrong key."""
+    is_sealed = content.startswith(_SEALED)
+    if identity is None:
+        if is_sealed:
+            raise ConfigFault("the backup is encrypted: name its key in the setting backup_key")
+        return content
+    if not is_sealed:
+        raise StoreCorrupt("it is not encrypted, though the setting backup_key wants that")
+    try:
+        return bytes(_pyrage().decrypt(content, [identity]))
+    except _pyrage().DecryptError as fault:
+        if "No matching keys" in str(fault):
+            raise ConfigFault("the backup is encrypted with another key than backup_key names") from None
+        raise StoreCorrupt("a piece of it is damaged") from None
 
 
 def _pyrage() -> Any:

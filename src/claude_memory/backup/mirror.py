@@ -20,9 +20,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claude_memory.errors import StoreFault
 from claude_memory.model import ProjectId
-from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file, sync_folder
+from claude_memory.platform.files import (
+    FILE_MODE,
+    disk_faults,
+    new_file,
+    private_folder,
+    sync_file,
+    sync_folder,
+)
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
 from claude_memory.store.base import Store
@@ -37,8 +43,6 @@ _FLUSH_WAIT_SECONDS = 0.1  # longer than a turn takes; a stopped process holds u
 _TAIL_BYTES = 1 << 18
 
 _ARCHIVE = re.compile(r"memories-(\d{4}-\d{2})(?:-(\d+))?\.jsonl")
-
-
 Erasure = Callable[[ProjectId | None], Holder]
 
 
@@ -78,7 +82,7 @@ def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
     Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
     """
     written, deadline = 0, time.monotonic() + _FLUSH_WAIT_SECONDS
-    try:
+    with disk_faults(f"write {home / CURRENT}"):
         while store.changes_since(CURRENT, 1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
@@ -87,8 +91,6 @@ def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
                 break
             if lines in (0, BATCH):  # long work lets a purge in between
                 time.sleep(_POLL_SECONDS)
-    except OSError as fault:
-        raise StoreFault(f"cannot write {home / CURRENT}: {fault.strerror or fault}") from fault
     return written
 
 
@@ -121,11 +123,28 @@ def purge(
     what is left of a memory that lost a part. Tombstones stay, other memories lose only their links to the
     erased ones, and lines that cannot be read go too, because nobody can tell whose text they hold.
     """
-    gone = frozenset(ids)
+    removed, gone = 0, frozenset(ids)
     if not (gone or erased) or not paths(home):
         return 0
     with locked(home, wait_seconds=wait_seconds):
-        return sum(_purge_file(path, gone, erased) for path in paths(home))
+        for path in paths(home):
+            temporary, changed = path.with_name(f".{path.name}.purge"), False
+            temporary.unlink(missing_ok=True)  # of a process that was killed
+            try:
+                with path.open("rb") as source, new_file(temporary) as target:
+                    for line in source:
+                        left = _without(line, gone, erased)
+                        removed += left is None
+                        changed |= left != line
+                        target.write(left or b"")
+                    sync_file(target)
+                if changed:
+                    shutil.copystat(path, temporary)  # the month that rotation goes by
+                    os.replace(temporary, path)
+                    sync_folder(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
+    return removed
 
 
 def carry_out_erasures(home: Path, store: Store) -> int:
@@ -211,40 +230,18 @@ def _month_of(path: Path) -> tuple[str, int] | tuple[()]:
     return (found[1], int(found[2] or 1)) if found else ()
 
 
-def _purge_file(path: Path, gone: frozenset[str], erased: Erasure | None) -> int:
-    """Write the file anew without what is gone; a file that holds none of it is left alone."""
-    temporary = path.with_name(f".{path.name}.purge")
-    temporary.unlink(missing_ok=True)  # of a process that was killed
-    removed = changed = 0
-    try:
-        with path.open("rb") as source, new_file(temporary) as target:
-            for line in source:
-                left = _without(line, gone, erased)
-                removed += left is None
-                changed += left != line
-                target.write(left or b"")
-            sync_file(target)
-        if changed:
-            shutil.copystat(path, temporary)  # the month that rotation goes by
-            os.replace(temporary, path)
-            sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return removed
-
-
 def _without(line: bytes, gone: frozenset[str], erased: Erasure | None) -> bytes | None:
     """The line as it may stay, or None."""
     record = _parsed(line)
-    if record is None:
+    if record is None or "tombstone" in record:
+        return line if record else None
+    memory: Any = record.get("memory")
+    is_memory = isinstance(memory, dict)
+    if erased and holds(
+        line.decode("utf-8", "replace"), erased(memory.get("project") if is_memory else None)
+    ):
         return None
-    memory = record.get("memory")
-    if "tombstone" in record:
-        return line
-    project = memory.get("project") if isinstance(memory, dict) else None
-    if erased is not None and holds(line.decode("utf-8", "replace"), erased(project)):
-        return None
-    if not isinstance(memory, dict):
+    if not is_memory:
         return None if any(id_.encode() in line for id_ in gone) else line
     if memory.get("id") in gone:
         return None

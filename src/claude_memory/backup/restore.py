@@ -25,10 +25,9 @@ from claude_memory import settings as settings_module
 from claude_memory.backup import home_state, mirror
 from claude_memory.backup.archives import BackupReport, BackupSource, RestoreChange, damage_named
 from claude_memory.backup.manifest import DATABASE, is_program
-from claude_memory.errors import ConfigFault, Conflict, StoreCorrupt, StoreFault
+from claude_memory.errors import ConfigFault, Conflict, StoreCorrupt
 from claude_memory.platform import leftovers
-from claude_memory.platform.files import private_folder, sync_folder, write_atomically
-from claude_memory.platform.leftovers import temporary_folder
+from claude_memory.platform.files import disk_faults, private_folder, sync_folder, write_atomically
 from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.sqlite.inspection import own_words
@@ -67,7 +66,7 @@ def restore(
     saw them and agreed.
     """
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
-    try:
+    with disk_faults(f"restore to {home}"):
         recover(home)
         if home.exists() and not home.is_dir():
             raise Conflict(f"{home} is no folder")
@@ -77,17 +76,32 @@ def restore(
             )
         private_folder(home.parent)
         leftovers.sweep_beside(home)
-        with temporary_folder(home.parent, f".{home.name}.restore-") as staging:
+        with leftovers.temporary_folder(home.parent, f".{home.name}.restore-") as staging:
             source.unpack(staging)
-            changes = _cleaned(source, staging, home, with_settings)
-            erased = carry_over(home, staging)
+            changes, config = examine(source, staging, home, with_settings=with_settings)
+            for name in [CONFIG, *(change.name for change in changes if change.what == "program")]:
+                (staging / name).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # until a folder holds something else
+                    os.removedirs((staging / name).parent)
+            if config:
+                write_atomically(staging / CONFIG, config)
+            for folder, _, _ in os.walk(staging):
+                sync_folder(Path(folder))
+            erased = _carry_over(home, staging)
             if source.manifest.home:  # the restored home is the memory that was backed up
                 home_state.note(staging, home=source.manifest.home)
             aside = _put_in_place(staging, home)
-    except OSError as fault:
-        raise StoreFault(f"cannot restore to {home}: {fault.strerror or fault}") from fault
-    notes = tuple(_notes(home, aside, erased))
-    return dataclasses.replace(source.report(), home=home, previous=aside, notes=notes, changes=changes)
+    notes = ["agents that are open write to the old home until they restart"] if aside else []
+    if erased:
+        notes.append(f"{erased} memories in the backup were erased since, and stay so")
+    try:
+        if settings_module.load(home).store:
+            notes.append(f"the settings name another store; the restored one is {home / DATABASE}")
+    except ConfigFault as fault:
+        notes.append(str(fault))
+    return dataclasses.replace(
+        source.report(), home=home, previous=aside, notes=tuple(notes), changes=changes
+    )
 
 
 def holds_memory(home: Path) -> bool:
@@ -111,43 +125,19 @@ def _is_empty(home: Path) -> bool:
     return True
 
 
-def _cleaned(
-    source: BackupSource, staging: Path, home: Path, with_settings: Agreement
-) -> tuple[RestoreChange, ...]:
-    """Leave in the copy what may be put in place, and nothing else; returns what that changes."""
-    changes, config = examine(source, staging, home, with_settings=with_settings)
-    for name in [CONFIG, *(change.name for change in changes if change.what == "program")]:
-        (staging / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # until a folder holds something else
-            os.removedirs((staging / name).parent)
-    if config:
-        write_atomically(staging / CONFIG, config)
-    for folder, _, _ in os.walk(staging):
-        sync_folder(Path(folder))
-    return changes
-
-
-def _notes(home: Path, aside: Path | None, erased: int) -> Iterator[str]:
-    if aside is not None:
-        yield "agents that are open write to the old home until they restart"
-    if erased:
-        yield f"{erased} memories in the backup were erased since, and stay so"
-    try:
-        if settings_module.load(home).store:
-            yield f"the settings name another store; the restored one is {home / DATABASE}"
-    except ConfigFault as fault:
-        yield str(fault)
-
-
-def carry_over(old: Path, new: Path) -> int:
+def _carry_over(old: Path, new: Path) -> int:
     """Erase from the home `new` what the tombstones of the home `old` name; returns how many memories.
 
     Rows, events, messages, mirror and plain files: a backup made before holds it in all of them.
     """
-    known = {record["tombstone"] for record in _tombstones(new)}
+
+    def tombstones(home: Path) -> Iterator[Mapping[str, Any]]:
+        return (record for record in mirror.read(home) if isinstance(record.get("tombstone"), str))
+
+    known = {record["tombstone"] for record in tombstones(new)}
     unknown = []
     with contextlib.suppress(OSError):  # a home too broken to be read is why one restores
-        unknown = [record for record in _tombstones(old) if record["tombstone"] not in known]
+        unknown = [record for record in tombstones(old) if record["tombstone"] not in known]
     if not unknown:
         return 0
     with contextlib.closing(open_store(new, Settings())) as store:
@@ -158,10 +148,6 @@ def carry_over(old: Path, new: Path) -> int:
         # Without their numbers, which count the changes of another store.
         mirror.append(new, [{key: record[key] for key in record if key != "sequence"} for record in unknown])
     return erased
-
-
-def _tombstones(home: Path) -> Iterator[Mapping[str, Any]]:
-    return (record for record in mirror.read(home) if isinstance(record.get("tombstone"), str))
 
 
 # --- what a backup would change beside the memories in it
@@ -193,10 +179,8 @@ def examine(
 
 
 def _is_program(folder: Path, name: str) -> bool:
-    if is_program(name):
-        return True
-    if PurePosixPath(name).suffix.lower() in _TEXTS:
-        return False
+    if is_program(name) or PurePosixPath(name).suffix.lower() in _TEXTS:
+        return is_program(name)
     with (folder / name).open("rb") as content:
         return content.read(4).startswith(_HEADS)
 
@@ -210,13 +194,12 @@ def _settings(content: bytes, home: Path, with_settings: Agreement) -> tuple[lis
     present: Mapping[str, Any] = _document(own) or {}
     if wanted is None:
         return [RestoreChange("setting", CONFIG, after="left out: it cannot be read")], own
-    keys = sorted((wanted.keys() | present.keys()) - HARMLESS)
-    values = [(key, _value(present, key), _value(wanted, key)) for key in keys]
-    changes = [
-        RestoreChange("setting", key, repr(before)[:_MOST_SHOWN], repr(after)[:_MOST_SHOWN])
-        for key, before, after in values
-        if before != after
-    ]
+    changes = []
+    for key in sorted((wanted.keys() | present.keys()) - HARMLESS):
+        before, after = _value(present, key), _value(wanted, key)
+        if before != after:
+            shown = repr(before)[:_MOST_SHOWN], repr(after)[:_MOST_SHOWN]
+            changes.append(RestoreChange("setting", key, *shown))
     agreed = with_settings(changes) if callable(with_settings) and changes else with_settings is True
     if agreed or not changes:
         return [dataclasses.replace(change, taken=True) for change in changes], content
@@ -261,7 +244,22 @@ def _value(document: Mapping[str, Any], key: str) -> Any:
 def _put_in_place(new: Path, home: Path) -> Path | None:
     """The step that counts; returns where the old home is now, if it held anything."""
     aside = _aside(home)
-    _exchange_folders(new, home, aside)
+    if home.exists():
+        new.rename(aside)  # so that the old folder has its right name from the moment of the exchange
+        exchanged = False
+        try:
+            exchanged = exchange(aside, home)
+        finally:
+            if not exchanged:
+                aside.rename(new)
+        if not exchanged:
+            home.rename(_parked(home))
+            try:
+                new.rename(home)
+            finally:
+                recover(home, aside)
+    else:
+        new.rename(home)
     with contextlib.suppress(OSError):  # done already; only its durability is at stake
         sync_folder(home.parent)
     if not aside.exists():
@@ -269,31 +267,15 @@ def _put_in_place(new: Path, home: Path) -> Path | None:
     for name in _CARRIED_OVER:
         # Too late to fail: the restore is done, and what cannot be moved is still in the old home.
         with contextlib.suppress(OSError):
-            _move(aside / name, home / name)
+            inner = list((aside / name).iterdir()) if (home / name).is_dir() else [aside / name]
+            for source in inner:
+                target = home / source.relative_to(aside)
+                private_folder(target.parent)
+                source.rename(target)
     if not _is_empty(aside):
         return aside
     shutil.rmtree(aside, ignore_errors=True)
     return None
-
-
-def _exchange_folders(new: Path, place: Path, aside: Path) -> None:
-    """Move `new` to `place`, and what was there to `aside`; an OSError means that nothing moved."""
-    if not place.exists():
-        new.rename(place)
-        return
-    new.rename(aside)  # so that the old folder has its right name from the moment of the exchange
-    exchanged = False
-    try:
-        exchanged = exchange(aside, place)
-    finally:
-        if not exchanged:
-            aside.rename(new)
-    if not exchanged:
-        place.rename(_parked(place))
-        try:
-            new.rename(place)
-        finally:
-            recover(place, aside)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -327,12 +309,3 @@ def _aside(home: Path) -> Path:
     base = f"{home.name}.before-restore-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     names = [base, *(f"{base}-{number}" for number in range(2, 1000))]
     return next(path for name in names if not (path := home.with_name(name)).exists())
-
-
-def _move(source: Path, target: Path) -> None:
-    if target.is_dir():
-        for inner in source.iterdir():
-            inner.rename(target / inner.name)
-        return
-    private_folder(target.parent)
-    source.rename(target)

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -176,11 +177,9 @@ def inside_agent(environ: Mapping[str, str] | None = None) -> str:
 def at_terminal() -> bool:
     """Whether somebody sits in front: agents and scripts give us pipes and files."""
     for descriptor in (0, 1, 2):
-        try:
+        with suppress(OSError):
             if os.isatty(descriptor):
                 return True
-        except OSError:
-            continue
     return False
 
 
@@ -203,7 +202,7 @@ def own_trust(*, as_user: bool = False) -> Trust:
 @cache
 def ancestor_agent() -> str:
     """The agent among the processes we descend from; looked up once, for they do not change."""
-    return agent_among(_proc_ancestors() if Path("/proc/self/stat").exists() else _listed_ancestors())
+    return agent_among(_ancestors())
 
 
 def agent_among(ancestors: Iterable[tuple[str, Sequence[str]]]) -> str:
@@ -223,44 +222,39 @@ def _program(path: str) -> str:
     return re.sub(r"\.(exe|[mc]?js)$", "", path.rpartition("/")[2].casefold())
 
 
-def _proc_ancestors() -> Iterator[tuple[str, Sequence[str]]]:
+def _ancestors() -> Iterator[tuple[str, Sequence[str]]]:
+    """Name and arguments of each process we descend from, as far as they can be seen; none on Windows."""
+    in_proc = Path("/proc/self/stat").exists()
+    listed = {} if in_proc or sys.platform == "win32" else _listed()
     process = os.getppid()
     for _ in range(_MOST_ANCESTORS):
-        if process <= 1:
-            return
         try:
-            stat = _beginning(f"/proc/{process}/stat")
-            arguments = _beginning(f"/proc/{process}/cmdline").split("\0")
-        except OSError:
+            name, arguments, process = _from_proc(process) if in_proc else listed[process]
+        except (OSError, KeyError):
             return
-        # The name stands in parentheses and may hold any character, a parenthesis too.
-        name, _, rest = stat.partition("(")[2].rpartition(")")
         yield name, arguments
-        process = int(rest.split()[1])
 
 
-def _beginning(path: str) -> str:
-    with open(path, "rb") as handle:  # noqa: PTH123  one of many tiny reads
-        return handle.read(_READ_BYTES).decode("utf-8", "replace")
+def _from_proc(process: int) -> tuple[str, Sequence[str], int]:
+    """Name and arguments of a process, and its parent."""
+    told = []
+    for about in ("stat", "cmdline"):
+        with open(f"/proc/{process}/{about}", "rb") as handle:  # noqa: PTH123  one of many tiny reads
+            told.append(handle.read(_READ_BYTES).decode("utf-8", "replace"))
+    # The name stands in parentheses and may hold any character, a parenthesis too.
+    name, _, rest = told[0].partition("(")[2].rpartition(")")
+    return name, told[1].split("\0"), int(rest.split()[1])
 
 
-def _listed_ancestors() -> Iterator[tuple[str, Sequence[str]]]:
-    """From one list of all processes, where there is no /proc; none on Windows."""
-    if sys.platform == "win32":
-        return
+def _listed() -> dict[int, tuple[str, Sequence[str], int]]:
+    """The same of all processes, where there is no /proc."""
     import subprocess
 
     try:
-        listed = subprocess.run(
+        lines = subprocess.run(
             ["/bin/ps", "-axo", "pid=,ppid=,command="], capture_output=True, timeout=5, check=True
         ).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.SubprocessError):
-        return
-    rows = {row[0]: row[1:] for row in (line.split(None, 2) for line in listed.splitlines()) if len(row) == 3}
-    process = str(os.getppid())
-    for _ in range(_MOST_ANCESTORS):
-        if process not in rows:
-            return
-        parent, command = rows[process]
-        yield command.split()[0], command.split()
-        process = parent
+        return {}
+    rows = (line.split(None, 2) for line in lines.splitlines())
+    return {int(row[0]): (row[2].split()[0], row[2].split(), int(row[1])) for row in rows if len(row) == 3}

@@ -34,22 +34,14 @@ def resolved(home: Path, project_root: Path | None) -> dict[str, Resolved]:
     """Every setting as it is in effect."""
     values = settings.load(home, project_root=project_root)
     origins = settings.origins(home, project_root=project_root)
-    defaults = settings.Settings()
-    return {
-        key: Resolved(
-            _shown(getattr(values, key)),
-            origins.get(key, "default"),
-            getattr(defaults, key),
-            item.metadata["doc"],
-        )
-        for key, item in settings.KEYS.items()
-    }
-
-
-def _shown(value: Any) -> Any:
-    """A value as it may be seen: a server's address without its password."""
-    is_address = isinstance(value, str) and "://" in value
-    return re.sub(r"://([^:/@]*):[^@]*@", r"://\1:…@", value) if is_address else value
+    described = {}
+    for key, item in settings.KEYS.items():
+        value = getattr(values, key)
+        if isinstance(value, str) and "://" in value:  # a server's address is shown without its password
+            value = re.sub(r"://([^:/@]*):[^@]*@", r"://\1:…@", value)
+        default = getattr(settings.Settings(), key)
+        described[key] = Resolved(value, origins.get(key, "default"), default, item.metadata["doc"])
+    return described
 
 
 def known(key: str) -> str:

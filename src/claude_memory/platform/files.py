@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from io import BufferedRandom
 from pathlib import Path
 from typing import IO
 
-from claude_memory.errors import Conflict
+from claude_memory.errors import Conflict, StoreFault
 
 FOLDER = ".claude-memories"  # of a project, in its repository
 FILE_MODE = 0o600
@@ -88,6 +89,15 @@ def put_in_place(temporary: Path, path: Path, *, new: bool) -> None:
     else:
         os.replace(temporary, path)  # Rename is the commit.
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def disk_faults(doing: str) -> Iterator[None]:
+    """What the system refuses meanwhile, in one line: it cannot do this."""
+    try:
+        yield
+    except OSError as fault:
+        raise StoreFault(f"cannot {doing}: {fault.strerror or fault}") from fault
 
 
 def stays_inside(path: Path, base: Path) -> bool:

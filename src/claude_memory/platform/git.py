@@ -75,36 +75,31 @@ def find(start: Path) -> Repository | None:
 
 def _at(folder: Path) -> Repository | None:
     """The repository whose work tree a folder is the top of; `.git` is a folder, or a file that points."""
-    dot_git = folder / ".git"
-    if dot_git.is_file():
+    dot_git = git_dir = folder / ".git"
+    if is_pointer := dot_git.is_file():
         pointer = _beginning(dot_git)
         if not pointer.startswith("gitdir:"):
             return None
-        git_dir = Path(os.path.realpath(folder / pointer.removeprefix("gitdir:").strip()))
-    elif dot_git.is_dir():
-        git_dir = Path(os.path.realpath(dot_git))
-    else:
+        git_dir = folder / pointer.removeprefix("gitdir:").strip()
+    elif not dot_git.is_dir():
         return None
-    common = git_dir
-    if dot_git.is_file():
-        with contextlib.suppress(OSError):  # a submodule shares nothing
-            common = Path(os.path.realpath(git_dir / _beginning(git_dir / "commondir").strip()))
+    git_dir = common = Path(os.path.realpath(git_dir))
+    if is_pointer:  # a submodule shares nothing
+        common = Path(os.path.realpath(git_dir / _beginning(git_dir / "commondir").strip()))
     if not _is_git_folder(common):
         return None
-    return Repository(folder, git_dir, common, proven=_points_back(folder, git_dir, common))
-
-
-def _points_back(folder: Path, git_dir: Path, common: Path) -> bool:
     if common != git_dir:  # a linked work tree
-        if git_dir.parent != common / "worktrees":
-            return False
         back = git_dir / _first_line(git_dir / "gitdir")
-        return os.path.realpath(back) == os.path.realpath(folder / ".git")
+        proven = git_dir.parent == common / "worktrees" and os.path.realpath(back) == os.path.realpath(
+            dot_git
+        )
     # It lies in the folder, and is not that of another work tree in there.
-    if git_dir == folder / ".git" or (git_dir.is_relative_to(folder) and git_dir.name != ".git"):
-        return True
-    named = _setting(common, "core", "worktree") if (folder / ".git").is_file() else ""
-    return bool(named) and os.path.realpath(git_dir / named) == str(folder)
+    elif git_dir == dot_git or (git_dir.is_relative_to(folder) and git_dir.name != ".git"):
+        proven = True
+    else:
+        named = _setting(common, "core", "worktree") if is_pointer else ""
+        proven = bool(named) and os.path.realpath(git_dir / named) == str(folder)
+    return Repository(folder, git_dir, common, proven)
 
 
 def _is_git_folder(folder: Path) -> bool:
@@ -114,10 +109,7 @@ def _is_git_folder(folder: Path) -> bool:
 def settings(common: Path) -> Iterator[tuple[str, str, str, str]]:
     """Section, subsection, key and value of the repository's configuration; includes are not followed."""
     section = name = ""
-    config = ""
-    with contextlib.suppress(OSError):
-        config = _beginning(common / "config")
-    for raw in config.replace("\\\n", "").splitlines():
+    for raw in _beginning(common / "config").replace("\\\n", "").splitlines():
         line = raw.strip()
         if line.startswith("["):
             found = _SECTION.match(line)
@@ -171,10 +163,8 @@ def _tips(repository: Repository) -> list[str]:
 
 
 def _packed(common: Path) -> dict[str, str]:
-    lines = ""
-    with contextlib.suppress(OSError):
-        lines = _beginning(common / "packed-refs")
-    return {name: commit for commit, _, name in (line.partition(" ") for line in lines.splitlines())}
+    lines = _beginning(common / "packed-refs").splitlines()
+    return {name: commit for commit, _, name in (line.partition(" ") for line in lines)}
 
 
 def _holds_its_objects(repository: Repository) -> bool:
@@ -189,15 +179,16 @@ def _holds_its_objects(repository: Repository) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return _beginning(path).partition("\n")[0].strip() if path.is_file() else ""
-    return ""
+    return _beginning(path).partition("\n")[0].strip()
 
 
 def _beginning(path: Path) -> str:
-    """The beginning of a file, which may be anything."""
-    with path.open("rb") as handle:
-        return handle.read(_LARGEST_FILE).decode("utf-8", "replace")
+    """The beginning of a file, which may hold anything; empty where there is none that can be read."""
+    with contextlib.suppress(OSError):
+        if path.is_file():  # a pipe would wait for ever
+            with path.open("rb") as handle:
+                return handle.read(_LARGEST_FILE).decode("utf-8", "replace")
+    return ""
 
 
 # --- what git says of a stranger's repository
@@ -261,25 +252,25 @@ def changed_files(root: Path) -> Iterator[Callable[[], tuple[str, ...]]]:
             program, command, environment, file_actions=[*null, (os.POSIX_SPAWN_DUP2, end, 1)]
         )
     os.close(end)
+
+    def names() -> tuple[str, ...]:
+        text = b""
+        while text.count(b"\0") < MAX_FILES:
+            if not select.select([pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+                return ()
+            if not (part := os.read(pipe, 1 << 16)):
+                break
+            text += part
+        return tuple(text.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
+
     try:
-        yield lambda: _names(pipe, deadline)
+        yield names
     finally:
         os.close(pipe)
         with contextlib.suppress(OSError):
             if process and os.waitpid(process, os.WNOHANG)[0] == 0:
                 os.kill(process, 9)
                 os.waitpid(process, 0)
-
-
-def _names(pipe: int, deadline: float) -> tuple[str, ...]:
-    text = b""
-    while text.count(b"\0") < MAX_FILES:
-        if not select.select([pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
-            return ()
-        if not (part := os.read(pipe, 1 << 16)):
-            break
-        text += part
-    return tuple(text.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
 
 
 def _answer(repository: Repository, arguments: Sequence[str], given: Sequence[str]) -> bytes:
@@ -303,16 +294,14 @@ def _answer(repository: Repository, arguments: Sequence[str], given: Sequence[st
         return b""
     late = threading.Timer(WALK_SECONDS, process.kill)
     late.start()
-    with process, contextlib.ExitStack() as stack:
-        stack.callback(late.cancel)
+    with process:
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(OSError):  # it ended without reading
             process.stdin.write("".join(f"{line}\n" for line in given).encode("ascii"))
             process.stdin.close()
         printed = process.stdout.read(_MOST_OUTPUT)
-        process.stdout.close()
-        process.wait()
+    late.cancel()
     return printed if process.returncode == 0 else b""
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
+from claude_memory.platform.files import FILE_MODE, FOLDER, private_folder, write_atomically
 
 STALE_SECONDS = 3600
 VERIFYING = "claude-memory-verify-"
@@ -52,10 +52,10 @@ def stale(home: Path, project_root: Path | None = None) -> list[Path]:
     """What is left for longer than an hour, in the home, beside it, and in a project's own folder."""
     found = [*_inside(home), *_restoring(home)]
     if project_root is not None:
-        found += _inside(project_root / ".claude-memories")
+        found += _inside(project_root / FOLDER)
     folders = Path(tempfile.gettempdir()).glob(f"{VERIFYING}*")
     found += [folder for folder in folders if os.access(folder, os.W_OK)]  # and not another person's
-    return [path for path in found if _age_seconds(path) > STALE_SECONDS]
+    return list(filter(_is_stale, found))
 
 
 def sweep(home: Path, project_root: Path | None = None) -> int:
@@ -73,9 +73,8 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
 
 def sweep_beside(home: Path) -> None:
     """Remove what restores left beside a home that were killed before they counted."""
-    for path in _restoring(home):
-        if _age_seconds(path) > STALE_SECONDS:
-            _removed(path)
+    for path in filter(_is_stale, _restoring(home)):
+        _removed(path)
 
 
 def _removed(path: Path) -> bool:
@@ -95,28 +94,23 @@ def _inside(folder: Path) -> Iterator[Path]:
         for name in [*folders, *names]:
             path = Path(parent, name)
             if name.startswith(_ELSEWHERE):
-                yield from _named_by(path)
+                with contextlib.suppress(OSError, ValueError):
+                    elsewhere = Path(os.fsdecode(path.read_bytes()))
+                    # Only what looks like a temporary: a note is no leave to remove anything.
+                    if is_temporary(elsewhere.name) and stat.S_ISREG(elsewhere.lstat().st_mode):
+                        yield elsewhere
             if is_temporary(name) or (name.startswith(".plugin-") and path.parent == folder):
                 yield path
         folders[:] = [name for name in folders if not is_temporary(name)]
 
 
-def _named_by(note: Path) -> Iterator[Path]:
-    """The temporary that a note tells of, if it looks like one: a note is no leave to remove anything."""
-    with contextlib.suppress(OSError, ValueError):
-        path = Path(os.fsdecode(note.read_bytes()))
-        if is_temporary(path.name) and stat.S_ISREG(path.lstat().st_mode):
-            yield path
-
-
-def _age_seconds(path: Path) -> float:
-    """Since anything in it changed: a large folder may be in the making for long."""
-    latest = 0.0
+def _is_stale(path: Path) -> bool:
+    """Whether nothing in it changed for an hour: a large folder may be in the making for long."""
     try:
         latest = path.lstat().st_mtime
         if path.is_dir() and not path.is_symlink():
             for parent, _, names in os.walk(path):
                 latest = max(latest, *(Path(parent, name).lstat().st_mtime for name in [".", *names]))
     except OSError:
-        return 0.0  # somebody is at it
-    return time.time() - latest
+        return False  # somebody is at it
+    return time.time() - latest > STALE_SECONDS

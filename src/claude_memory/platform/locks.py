@@ -99,7 +99,11 @@ def why_not(folder: Path) -> str | None:
 def _system_lock(path: Path) -> Iterator[bool]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), FILE_MODE)
     try:
-        yield _take(descriptor) and _is_still(descriptor, path)
+        taken = False
+        if _take(descriptor):
+            with contextlib.suppress(OSError):  # the name may lead elsewhere: a free lock file may be removed
+                taken = os.path.samestat(os.fstat(descriptor), path.stat())
+        yield taken
     finally:
         os.close(descriptor)  # lets go of it, too
 
@@ -116,20 +120,18 @@ def _take(descriptor: int) -> bool:
     return True
 
 
-def _is_still(descriptor: int, path: Path) -> bool:
-    """Whether the name still leads to what we locked: a lock file may be removed once it is free."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except OSError:
-        return False
-
-
 @contextlib.contextmanager
 def _named_lock(owner: Path) -> Iterator[bool]:
     """A lock by a file that names its owner, who shows that it lives; that one died here is seen."""
     from filelock import SoftFileLease, Timeout
 
-    _set_aside(owner)
+    # An owner that is silent for long is out of the way.
+    probe = owner.with_name(f".{owner.name}.{os.urandom(6).hex()}.tmp")
+    with contextlib.suppress(OSError):
+        probe.touch()  # tells the time by the clock of whoever stores the files
+        if probe.stat().st_mtime - owner.stat().st_mtime > DEAD_SECONDS:
+            owner.replace(probe)
+    probe.unlink(missing_ok=True)
     lease = SoftFileLease(
         owner, lease_duration=LEASE_SECONDS, heartbeat_interval=HEARTBEAT_SECONDS, mode=FILE_MODE
     )
@@ -142,16 +144,6 @@ def _named_lock(owner: Path) -> Iterator[bool]:
         yield True
     finally:
         lease.release()
-
-
-def _set_aside(owner: Path) -> None:
-    """Take the file of an owner that is silent for long out of the way."""
-    probe = owner.with_name(f".{owner.name}.{os.urandom(6).hex()}.tmp")
-    with contextlib.suppress(OSError):
-        probe.touch()  # tells the time by the clock of whoever stores the files
-        if probe.stat().st_mtime - owner.stat().st_mtime > DEAD_SECONDS:
-            owner.replace(probe)
-    probe.unlink(missing_ok=True)
 
 
 def is_alive(process: int) -> bool:

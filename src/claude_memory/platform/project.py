@@ -8,6 +8,7 @@ root commit asks git: a search must not wait for a process, and git may be absen
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -40,8 +41,13 @@ def resolve(
         found = project_for(quick)
     except NotFound:
         return project_for(identify(folder))
-    if thorough and quick.partial and not _is_fully_named(found, quick):
-        return project_for(identify(folder))
+    if thorough and quick.partial:
+        bases = {split_root(name)[0] for name in found.identities if split_root(name)[1]}
+        names = {
+            quick.identities[0].rpartition("@")[0],
+            *([f"remote:{quick.remote}"] if quick.remote else ()),
+        }
+        return found if names <= bases else project_for(identify(folder))
     return found
 
 
@@ -62,12 +68,6 @@ def exclusions(cwd: str) -> tuple[str, ...]:
 def _is_here(cwd: str) -> bool:
     """Whether a folder's name can be one of this system."""
     return os.path.isabs(cwd) and "\0" not in cwd  # noqa: PTH117
-
-
-def _is_fully_named(project: Project, identity: ProjectIdentity) -> bool:
-    bases = {split_root(name)[0] for name in project.identities if split_root(name)[1]}
-    place = identity.identities[0].rpartition("@")[0]
-    return place in bases and (not identity.remote or f"remote:{identity.remote}" in bases)
 
 
 def identify(folder: Path | str, *, quick: bool = False) -> ProjectIdentity:
@@ -194,24 +194,20 @@ def prepare(project_root: Path, layout: str | None = None) -> Prepared:
     private_folder(folder)
     if not (folder / ".gitignore").exists():
         write_atomically(folder / ".gitignore", _IGNORE_ALL)
-    before = _read(folder / "config.json")
+    config = folder / "config.json"
+    if config.is_symlink():
+        raise InvalidInput(f"{config} is a link: remove it")
+    before: Any = {}
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            before = json.loads(config.read_text("utf-8"))
+        except (ValueError, RecursionError):
+            before = None
+    if not isinstance(before, dict):
+        # Somebody wrote something there: overwriting it would lose it.
+        raise ConfigFault(f"{config} is not a JSON object: repair or remove it")
     chosen = layout or str(before.get("layout", LAYOUTS[0]))
     after = {**before, "layout": chosen}
     if after != before:
-        write_atomically(folder / "config.json", (json.dumps(after, indent=2) + "\n").encode())
+        write_atomically(config, (json.dumps(after, indent=2) + "\n").encode())
     return Prepared(folder, chosen, created, created or after != before)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if path.is_symlink():
-        raise InvalidInput(f"{path} is a link: remove it")
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        # Somebody wrote something there: overwriting it would lose it.
-        raise ConfigFault(f"{path} is not a JSON object: repair or remove it")
-    return document

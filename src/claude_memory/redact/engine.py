@@ -200,13 +200,19 @@ def shadow_of(text: str) -> bytes:
 
 def find(text: str, name: str = "", using: Engine = RE2) -> list[Span]:
     """Every secret of the text, in order, without overlap; a name gives it context, as a JSON member has."""
-    if name:
-        spans = _named_spans(text, name, using)
-    elif len(text) < SHORTEST:
+    if not name and len(text) < SHORTEST:
         return []
-    else:
-        shadow = shadow_of(text)
-        spans = _spans(shadow, using.wanted(shadow), using)
+    before = f'{name}="' if name else ""
+    whole = shadow_of(f'{before}{text}"' if name else text)
+    wanted, shift, size = using.wanted(whole), len(before), len(text)
+    spans = [
+        Span(max(s.start - shift, 0), min(s.end - shift, size), s.rank)
+        for s in _spans(whole, wanted, using)
+        if s.end > shift and s.start < shift + size
+    ]
+    if name:  # by itself as well, for rules that look for where a line begins
+        at_lines = [rank for rank in wanted if re.search(r"(?<!\[)\^", RULES[rank].pattern)]
+        spans += _spans(whole[shift:-1], at_lines, using)
     merged: list[Span] = []
     for span in sorted(spans):
         last = merged[-1] if merged else None
@@ -217,49 +223,27 @@ def find(text: str, name: str = "", using: Engine = RE2) -> list[Span]:
     return merged
 
 
-def _named_spans(text: str, name: str, engine: Engine) -> list[Span]:
-    before = f'{name}="'
-    whole = shadow_of(f'{before}{text}"')
-    wanted = engine.wanted(whole)
-    shift, size = len(before), len(text)
-    moved = [
-        Span(max(s.start - shift, 0), min(s.end - shift, size), s.rank)
-        for s in _spans(whole, wanted, engine)
-        if s.end > shift and s.start < shift + size
-    ]
-    # By itself as well, for rules that look for where a line begins.
-    at_lines = [rank for rank in wanted if re.search(r"(?<!\[)\^", RULES[rank].pattern)]
-    return [*moved, *_spans(whole[shift:-1], at_lines, engine)]
-
-
-def _spans(shadow: bytes, wanted: list[int], engine: Engine) -> list[Span]:
-    found: list[Span] = []
+def _spans(shadow: bytes, wanted: list[int], engine: Engine) -> Iterator[Span]:
     for rank in wanted:
         check = RULES[rank].check
         for start, end in _places(rank, shadow, engine):
-            if check is None or _is_secret(check, shadow[start:end].decode("ascii")):
-                found.append(Span(start, end, rank))
-    return found
+            if check:
+                from claude_memory.redact.checks import CHECKS  # costs a hook more than all the rules here
 
-
-def _is_secret(check: str, value: str) -> bool:
-    from claude_memory.redact.checks import CHECKS  # its patterns cost a hook more than all the rules here
-
-    return CHECKS[check](value)
+                if not CHECKS[check](shadow[start:end].decode("ascii")):
+                    continue
+            yield Span(start, end, rank)
 
 
 def _places(rank: int, shadow: bytes, engine: Engine) -> Iterator[tuple[int, int]]:
-    rule, pattern = RULES[rank], engine.compiled(rank)
-    if rule.finder:
-        yield from _columns(shadow, pattern)
-        return
-    for match in pattern.finditer(shadow):
-        if rule.unless and _compiled_re(rule.unless).match(shadow, match.start()):
-            continue
-        for group in range(1, match.re.groups + 1):
-            start, end = match.span(group)
-            if end > start:  # -1 where the group took no part
-                yield start, end
+    rule = RULES[rank]
+    for match in engine.compiled(rank).finditer(shadow):
+        if rule.finder:
+            yield from _cells(shadow, *match.span(1))
+        elif not (rule.unless and _compiled_re(rule.unless).match(shadow, match.start())):
+            # -1 where the group took no part
+            spans = map(match.span, range(1, match.re.groups + 1))
+            yield from ((start, end) for start, end in spans if end > start)
 
 
 _MAX_ROWS = 200
@@ -268,33 +252,28 @@ _EDGES = b" \t\r*`\"'"
 _RULER = re.compile(rb"[\s|:+=-]*")
 
 
-def _columns(shadow: bytes, heads: Any) -> Iterator[tuple[int, int]]:
-    """Where the cells of secret columns begin and end."""
-    for head in heads.finditer(shadow):
-        first, last = head.span(1)
-        start = shadow.rfind(b"\n", 0, first) + 1
-        end = _line_end(shadow, start)
-        left, right = shadow[start:first], shadow[last:end]
-        beside = left.rstrip(_EDGES)[-1:] + right.lstrip(_EDGES)[:1]
-        mark = next((mark for mark in (b"|", b"\t", b",", b";") if mark in beside), None)
-        if mark and end - start <= _MAX_LINE:
-            yield from _cells(shadow, end + 1, mark, shadow[start:end].count(mark), left.count(mark))
-
-
-def _cells(shadow: bytes, start: int, mark: bytes, count: int, column: int) -> Iterator[tuple[int, int]]:
+def _cells(shadow: bytes, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Where the cells below the head of a secret column begin and end."""
+    start = shadow.rfind(b"\n", 0, first) + 1
+    end = _line_end(shadow, start)
+    left, right = shadow[start:first], shadow[last:end]
+    beside = left.rstrip(_EDGES)[-1:] + right.lstrip(_EDGES)[:1]
+    mark = next((mark for mark in (b"|", b"\t", b",", b";") if mark in beside), None)
+    if not mark or end - start > _MAX_LINE:
+        return
+    count, column = shadow[start:end].count(mark), left.count(mark)
     for _ in range(_MAX_ROWS):
+        start = end + 1
         end = _line_end(shadow, start)
         line = shadow[start:end]
         if start >= len(shadow) or len(line) > _MAX_LINE or line.count(mark) != count:
             return
         if not _RULER.fullmatch(line):
             cells = line.split(mark)
-            before = start + sum(len(cell) + 1 for cell in cells[:column])
             value = cells[column].strip(_EDGES)
-            place = before + cells[column].find(value)
+            place = start + sum(len(cell) + 1 for cell in cells[:column]) + cells[column].find(value)
             if value and not value.isspace() and b"\0" not in value and b" " not in value:
                 yield place, place + len(value)
-        start = end + 1
 
 
 def _line_end(shadow: bytes, start: int) -> int:
