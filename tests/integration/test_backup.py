@@ -24,7 +24,7 @@ import pytest
 from tests.backup_steps import create, restore, verify
 
 from claude_memory.backup import archives, backups, home_state, mirror
-from claude_memory.backup import manifest as manifests
+from claude_memory.backup import home_state as manifests
 from claude_memory.backup import restore as restoring
 from claude_memory.backup.backups import Backups, list_backups
 from claude_memory.errors import (

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_memory.backup import manifest
-from claude_memory.backup.manifest import BackupEntry, BackupManifest, Skipped, belongs, decode, encode, unfit
+from claude_memory.backup import home_state as manifest
+from claude_memory.backup.home_state import (
+    BackupEntry,
+    BackupManifest,
+    Skipped,
+    belongs,
+    decode,
+    encode,
+    unfit,
+)
 from claude_memory.errors import MemoryFault, StoreCorrupt
 
 PIECES = st.sampled_from(

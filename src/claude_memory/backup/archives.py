@@ -25,8 +25,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Self
 
-from claude_memory.backup.home_state import CHUNK
-from claude_memory.backup.manifest import (
+from claude_memory.backup.home_state import (
+    CHUNK,
     DATABASE,
     MAX_MANIFEST_BYTES,
     MAX_TOTAL_BYTES,
@@ -95,7 +95,6 @@ class BackupReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against restoring it."""
         return not self.problems
 
 
@@ -132,7 +131,6 @@ class BackupSource:
             check_file(folder / DATABASE)
 
     def report(self) -> BackupReport:
-        """What the manifest says."""
         manifest = self.manifest
         figures = (manifest.created, manifest.package_version, manifest.schema, len(manifest.files))
         return BackupReport(self.path, *figures, manifest.size_bytes, manifest.skipped)

@@ -24,7 +24,7 @@ from claude_memory.backup import chunks, home_state
 from claude_memory.backup import restore as restoring
 from claude_memory.backup.archives import ENDINGS, BackupReport, BackupSource, backup_file, write_archive
 from claude_memory.backup.chunks import TIME, ListedBackup, time_in
-from claude_memory.backup.manifest import DATABASE, BackupManifest, Skipped
+from claude_memory.backup.home_state import DATABASE, BackupManifest, Skipped
 from claude_memory.backup.restore import Agreement, examine
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
 from claude_memory.platform import leftovers, logs
@@ -49,8 +49,6 @@ _PREFIX = "claude-memory-"
 
 @dataclass(frozen=True, slots=True)
 class Backups:
-    """The backups of one home."""
-
     home: Path
     settings: Settings
 
@@ -118,7 +116,6 @@ class Backups:
     def push(
         self, store: Store, named: str | None = None, *, keep: int | None = None, force: bool = False
     ) -> chunks.Pushed:
-        """Bring a place up to date."""
         require_writing("`backup push`")
         to, key = self.settings.backup_to, self.settings.backup_key
         keep = self.settings.keep_backups if keep is None else keep
@@ -212,7 +209,6 @@ def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *
 
 
 def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
-    """The file to write."""
     real, inside = Path(os.path.realpath(wanted)), Path(os.path.realpath(home))
     if real.is_relative_to(inside) and not real.is_relative_to(inside / "backups"):
         raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")

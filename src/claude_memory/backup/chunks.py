@@ -25,17 +25,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from claude_memory.backup import locations
 from claude_memory.backup.archives import LEVEL, BackupSource, damage_named
-from claude_memory.backup.home_state import staged
-from claude_memory.backup.locations import (
-    BackupPlace,
-    PlaceMoved,
-    age_identity,
-    place_at,
-    sealed,
-    unsealed,
-)
-from claude_memory.backup.manifest import (
+from claude_memory.backup.home_state import (
     DATABASE,
     MAX_MANIFEST_BYTES,
     SHA256,
@@ -46,7 +38,9 @@ from claude_memory.backup.manifest import (
     Run,
     decode_head,
     encode,
+    staged,
 )
+from claude_memory.backup.locations import BackupPlace, PlaceMoved
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import disk_faults
 from claude_memory.store.base import Store
@@ -90,32 +84,28 @@ class ListedBackup:
 
 
 class Vault:
-    """The backups of one memory at one place."""
-
     def __init__(self, place: BackupPlace, key_setting: str = "") -> None:
         self.place = place
         self._key_setting = key_setting
 
     @cached_property
     def _identity(self) -> Any:
-        return age_identity(self._key_setting, self.place)
+        return locations.age_identity(self._key_setting, self.place)
 
     def opened(self, content: bytes, most: int) -> bytes:
-        """What was given to `closed`."""
         unpacker = zstd().ZstdDecompressor()
-        made: bytes = unpacker.decompress(unsealed(self._identity, content), most)
+        made: bytes = unpacker.decompress(locations.unsealed(self._identity, content), most)
         if not unpacker.eof or unpacker.unused_data:
             raise StoreCorrupt("it is cut short, or unpacks to more than it may")
         return made
 
     def closed(self, content: bytes) -> bytes:
         """Bytes as they are to lie there: packed and sealed."""
-        return sealed(self._identity, zstd().compress(content, LEVEL))
+        return locations.sealed(self._identity, zstd().compress(content, LEVEL))
 
     # --- reading
 
     def ids(self) -> list[str]:
-        """The backups there, newest first."""
         names = (item.key.rpartition("/")[2] for item in self.place.objects(HEADS))
         return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
 
@@ -290,12 +280,10 @@ def at_place(named: str, home: Path, key_setting: str, work: Callable[[Vault], T
 
 
 def vault_at(named: str, home: Path, key_setting: str) -> Vault:
-    """The backups at the place that a person or a setting names."""
-    return Vault(place_at(named, home, sealed=bool(key_setting)), key_setting)
+    return Vault(locations.place_at(named, home, sealed=bool(key_setting)), key_setting)
 
 
 def time_in(name: str) -> datetime:
-    """When a backup was made, by its name."""
     with contextlib.suppress(ValueError):
         return datetime.strptime(name[:16], TIME).replace(tzinfo=UTC)
     return datetime.fromtimestamp(0, UTC)

@@ -111,8 +111,6 @@ def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
 
 
 class FolderPlace(BackupPlace):
-    """A folder on a disk or a mounted volume."""
-
     def __init__(self, root: Path, home: Path) -> None:
         real, own = Path(os.path.realpath(root)), Path(os.path.realpath(home))
         if real == own or real.is_relative_to(own):
@@ -311,7 +309,6 @@ def age_identity(setting: str, place: BackupPlace) -> Any:
 
 
 def sealed(identity: Any, content: bytes) -> bytes:
-    """What is to lie at the place."""
     return bytes(_pyrage().encrypt(content, [identity.to_public()])) if identity else content
 
 

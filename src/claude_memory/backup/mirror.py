@@ -65,7 +65,6 @@ def read(home: Path, unread: list[bytes] | None = None) -> Iterator[Mapping[str,
 
 
 def last_sequence(home: Path) -> int:
-    """The highest number of a change near the end of the files; 0 if none tells one."""
     latest = 0
     for path in paths(home)[-1:]:
         with path.open("rb") as handle:
@@ -225,13 +224,11 @@ def _rotate(home: Path, now: datetime) -> None:
 
 
 def _month_of(path: Path) -> tuple[str, int] | tuple[()]:
-    """The month and the number of an archive; nothing for another file."""
     found = _ARCHIVE.fullmatch(path.name)
     return (found[1], int(found[2] or 1)) if found else ()
 
 
 def _without(line: bytes, gone: frozenset[str], erased: Erasure | None) -> bytes | None:
-    """The line as it may stay, or None."""
     record = _parsed(line)
     if record is None or "tombstone" in record:
         return line if record else None

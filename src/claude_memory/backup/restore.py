@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from claude_memory import settings as settings_module
 from claude_memory.backup import home_state, mirror
 from claude_memory.backup.archives import BackupReport, BackupSource, RestoreChange, damage_named
-from claude_memory.backup.manifest import DATABASE, is_program
+from claude_memory.backup.home_state import DATABASE, is_program
 from claude_memory.errors import ConfigFault, Conflict, StoreCorrupt
 from claude_memory.platform import leftovers
 from claude_memory.platform.files import disk_faults, private_folder, sync_folder, write_atomically
@@ -116,7 +116,6 @@ def holds_memory(home: Path) -> bool:
 
 
 def _is_empty(home: Path) -> bool:
-    """Whether a home holds nothing that a person could miss."""
     for folder, folders, names in os.walk(home):
         if Path(folder) == home:
             folders[:] = [name for name in folders if name not in _NOT_MISSED]
@@ -229,7 +228,6 @@ def _document(content: bytes) -> TOMLDocument | None:
 
 
 def _value(document: Mapping[str, Any], key: str) -> Any:
-    """What a document makes of a setting: absent is the same as the default."""
     value = document.get(key)
     if value is None and key in settings_module.KEYS:
         value = getattr(settings_module.Settings(), key)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from claude_memory import settings as settings_module
 from claude_memory.backup import chunks, home_state, mirror
 from claude_memory.backup.archives import backup_file, damage_named
-from claude_memory.backup.manifest import DATABASE
+from claude_memory.backup.home_state import DATABASE
 from claude_memory.backup.team import server_at
 from claude_memory.capture.drain import drain
 from claude_memory.capture.understanding import understand_waiting
@@ -82,8 +82,6 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """Who is at an end: which memory, which copy of it, whose."""
-
     home: str
     replica: str
     person: str
@@ -125,7 +123,6 @@ class LocalHome:
         return self.store.feed.changes(stream, since, BATCH)
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        """Take in what another end sent."""
         foreign = not self.is_paired(sender)
         return self.store.feed.apply(batch, Sender(sender.replica, sender.person, foreign))
 
@@ -153,7 +150,6 @@ class LocalHome:
 
     @contextlib.contextmanager
     def rehearsed(self) -> Iterator[LocalHome]:
-        """The same home for a dry run."""
         me = self.introduction()
         with leftovers.temporary_folder() as folder:
             self.store.export(folder / DATABASE)
@@ -306,7 +302,6 @@ class PlacedHome:
 
 
 def _pieces(vault: chunks.Vault) -> dict[_Piece, int]:
-    """The pieces of all feeds at a place, with their sizes."""
     pieces = {}
     for item in vault.place.objects(FEEDS):
         if found := _PIECE.fullmatch(item.key.rpartition("/")[2]):
@@ -339,8 +334,6 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """This home, and what it exchanges with others."""
-
     own: LocalHome
     settings: Settings
     agree: Agree = lambda _: False
@@ -399,7 +392,6 @@ class Homes:
 
     @contextlib.contextmanager
     def _own(self, *, dry_run: bool) -> Iterator[LocalHome]:
-        """This home, and whatever happens, what follows from what came in."""
         if dry_run:
             with self.own.rehearsed() as rehearsed:
                 yield rehearsed

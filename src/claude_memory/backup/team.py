@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Member(NamedTuple):
-    """Somebody in the team."""
-
     person: str
     name: str
     leads: bool
@@ -44,21 +42,17 @@ class Left(NamedTuple):
 
 @contextlib.contextmanager
 def server_at(url: str) -> Iterator[PostgresStore]:
-    """The server behind a URL, with this person's login."""
     with contextlib.closing(open_store(Path(), Settings(store=_server(url)))) as store:
         yield cast("PostgresStore", store)
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """What a person does about the team of this home."""
-
     home: Path
     settings: Settings
 
     @property
     def url(self) -> str:
-        """The server in use, as the store or as the hub."""
         named = self.settings.store if is_server(self.settings.store) else self.settings.hub
         if not named:
             raise ConfigFault("this home is in no team: `claude-memory team join URL`")
@@ -72,7 +66,6 @@ class Team:
         return Invitation(team, name, login) if login else None
 
     def invite(self, url: str, team: str, name: str) -> Invitation:
-        """A login for one more member, made by the owner of the store."""
         from claude_memory.store.postgres import team_store
 
         return Invitation(team, name, team_store.invite(_server(url), team, name))
@@ -98,7 +91,6 @@ class Team:
         return members
 
     def members(self) -> list[Member]:
-        """Who is in the team."""
         with server_at(self.url) as store:
             return [Member(*row) for row in store.members()]
 

@@ -206,7 +206,6 @@ def ancestor_agent() -> str:
 
 
 def agent_among(ancestors: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """The first agent among processes, each given by its name and its arguments."""
     for name, arguments in ancestors:
         programs = [name, *arguments[:1]]
         if arguments and _program(arguments[0]).startswith(_INTERPRETERS):
@@ -236,7 +235,6 @@ def _ancestors() -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _from_proc(process: int) -> tuple[str, Sequence[str], int]:
-    """Name and arguments of a process, and its parent."""
     told = []
     for about in ("stat", "cmdline"):
         with open(f"/proc/{process}/{about}", "rb") as handle:  # noqa: PTH123  one of many tiny reads

@@ -38,8 +38,6 @@ class Pipe:
 
 
 class Child(Pipe):
-    """A running function of ours in a process of its own."""
-
     def __init__(self, module: str, function: str, *arguments: str) -> None:
         places = os.pathsep.join([str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)])
         self._process = subprocess.Popen(
@@ -54,7 +52,6 @@ class Child(Pipe):
         super().__init__(self._process.stdout, self._process.stdin)
 
     def end(self) -> None:
-        """Kill it, and wait until it is gone."""
         self._process.kill()
         for stream in (self._sink, self._source):
             with contextlib.suppress(OSError):

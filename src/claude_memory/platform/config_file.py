@@ -31,7 +31,6 @@ class Resolved:
 
 
 def resolved(home: Path, project_root: Path | None) -> dict[str, Resolved]:
-    """Every setting as it is in effect."""
     values = settings.load(home, project_root=project_root)
     origins = settings.origins(home, project_root=project_root)
     described = {}
@@ -45,7 +44,6 @@ def resolved(home: Path, project_root: Path | None) -> dict[str, Resolved]:
 
 
 def known(key: str) -> str:
-    """The key, if there is such a setting."""
     if key not in settings.KEYS:
         near = get_close_matches(key, settings.KEYS, 1)
         hint = f"did you mean {near[0]}?" if near else "`claude-memory config list` shows all"
@@ -62,7 +60,6 @@ def assign(home: Path, key: str, value: str) -> Path:
 
 
 def remove(home: Path, key: str) -> bool:
-    """Take one setting out; returns whether it was there."""
     known(key)
     if not settings.config_path(home).exists():
         return False

@@ -34,7 +34,6 @@ def private_folder(path: Path) -> Path:
 
 
 def sync_file(handle: IO[bytes]) -> None:
-    """Flush a file's content to the disk."""
     handle.flush()
     getattr(os, "fdatasync", os.fsync)(handle.fileno())
 

@@ -143,7 +143,6 @@ def _head_commit(repository: Repository) -> str:
 
 
 def current_branch(folder: Path) -> str:
-    """The branch that is checked out at a folder; empty without a repository, or where HEAD is no branch."""
     found = find(Path(os.path.realpath(folder))) if "\0" not in str(folder) else None
     head = _first_line(found.git_dir / "HEAD") if found else ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""

@@ -24,7 +24,6 @@ _ELSEWHERE = ".elsewhere."
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of the home is one in the making."""
     return name.startswith(".") and name.endswith((".tmp", ".purge"))
 
 
@@ -72,7 +71,6 @@ def sweep(home: Path, project_root: Path | None = None) -> int:
 
 
 def sweep_beside(home: Path) -> None:
-    """Remove what restores left beside a home that were killed before they counted."""
     for path in filter(_is_stale, _restoring(home)):
         _removed(path)
 

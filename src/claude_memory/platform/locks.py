@@ -147,7 +147,6 @@ def _named_lock(owner: Path) -> Iterator[bool]:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process of this machine lives, as far as can be told."""
     try:
         os.kill(process, 0)
     except (OSError, OverflowError) as fault:

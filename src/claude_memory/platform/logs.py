@@ -28,7 +28,6 @@ def logger(name: str) -> logging.Logger:
 
 
 def configure(home: Path, settings: Settings) -> None:
-    """Send the log to a file under the home; calling it again changes file and level."""
     close()
     root = logging.getLogger(ROOT)
     handler = _PrivateFile(
@@ -46,7 +45,6 @@ def configure(home: Path, settings: Settings) -> None:
 
 
 def close() -> None:
-    """Close the file, if one is open."""
     root = logging.getLogger(ROOT)
     for handler in list(root.handlers):
         if isinstance(handler, _PrivateFile):

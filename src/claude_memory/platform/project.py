@@ -61,7 +61,6 @@ def resolve_noted(cwd: str, project_for: Callable[[ProjectIdentity], Project], *
 
 
 def exclusions(cwd: str) -> tuple[str, ...]:
-    """What the project of such a folder excludes from capture."""
     return tuple(of_project(root_of(cwd)).get("exclude", ())) if _is_here(cwd) else ()
 
 
@@ -175,8 +174,6 @@ _IGNORE_ALL = b"# Made by claude-memory: nothing in this folder belongs into ver
 
 
 class Prepared(NamedTuple):
-    """What `prepare` found or made."""
-
     folder: Path
     layout: str
     created: bool

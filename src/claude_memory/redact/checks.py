@@ -6,12 +6,12 @@ Pure functions of the value alone. Each errs towards redaction only where its ru
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 
 _ENOUGH = 256  # characters that decide: these patterns backtrack, and a value may be megabytes long
@@ -66,12 +66,6 @@ _STEADY = re.compile(
 )
 
 
-def entropy(value: str) -> float:
-    """Shannon entropy in bits for each character."""
-    total = len(value)
-    return -sum(n / total * math.log2(n / total) for n in Counter(value).values()) if total else 0.0
-
-
 def is_placeholder(value: str) -> bool:
     """Whether the value stands for a secret to be filled in, or names where it comes from."""
     value = value.strip("[](){},;")[:_ENOUGH]
@@ -85,7 +79,6 @@ def is_token(value: str) -> bool:
 
 
 def _is_no_value(value: str) -> bool:
-    """A placeholder, an expression or a path."""
     return is_placeholder(value) or bool(_CODE.search(value) or _PLACE.match(value))
 
 
@@ -95,7 +88,7 @@ def is_random(value: str) -> bool:
     return len(value) >= 8 and not _is_no_value(value) and _is_scrambled(value)
 
 
-def is_header_value(value: str) -> bool:
+def is_header(value: str) -> bool:
     """Behind a header that carries nothing but keys: any long value of letters and digits."""
     value = value[:_ENOUGH]
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
@@ -103,19 +96,17 @@ def is_header_value(value: str) -> bool:
 
 
 def _is_scrambled(value: str) -> bool:
-    if not any(c.isdigit() for c in value) and not _is_wild(value):
-        return False
+    if not any(c.isdigit() for c in value):
+        # Letters of both cases in an order that no name has may do without.
+        letters = [c for c in value if c.isalpha()]
+        turns = sum(a.isupper() != b.isupper() for a, b in pairwise(letters))
+        if len(value) < 16 or turns < len(letters) / 3:
+            return False
     if len(value) >= 12 and re.search(r"(?i)[bcdfghjklmnpqrstvwxz]{5}", value) and value.isalnum():
         return True
-    pieces = len(_PIECE.findall(value))
-    return len(value) / pieces <= 3.2 and pieces >= 4 and entropy(value) >= 2.8
-
-
-def _is_wild(value: str) -> bool:
-    """No digit, but letters of both cases in an order that no name has."""
-    letters = [c for c in value if c.isalpha()]
-    turns = sum(a.isupper() != b.isupper() for a, b in pairwise(letters))
-    return len(value) >= 16 and turns >= len(letters) / 3
+    pieces, shares = len(_PIECE.findall(value)), [n / len(value) for n in Counter(value).values()]
+    bits = -sum(share * math.log2(share) for share in shares)  # of each character
+    return len(value) / pieces <= 3.2 and pieces >= 4 and bits >= 2.8
 
 
 def is_password(value: str) -> bool:
@@ -126,7 +117,7 @@ def is_password(value: str) -> bool:
     return not re.fullmatch(r"[A-Z_]+|\W+|%[sd]|\$\w+|:\w+", value)
 
 
-def is_env_password(value: str) -> bool:
+def is_env(value: str) -> bool:
     """The right side of an environment line: no code, no path, no plain words."""
     value = value[:_ENOUGH]
     if len(value) < 6 or _is_no_value(value) or _WORDS.fullmatch(value):
@@ -134,7 +125,7 @@ def is_env_password(value: str) -> bool:
     return not _PATH_OR_OPTION.match(value) or _is_scrambled(value)
 
 
-def is_given_password(value: str) -> bool:
+def is_given(value: str) -> bool:
     """What a command takes as a password: anything but a placeholder, an option, a plain word or number."""
     value = value[:_ENOUGH].rstrip("\\")
     if len(value) < 5 or _is_no_value(value) or _WORDS.fullmatch(value):
@@ -142,24 +133,24 @@ def is_given_password(value: str) -> bool:
     return value[0] not in "-/$<{[.%*"
 
 
-def is_spoken_password(value: str) -> bool:
+def is_spoken(value: str) -> bool:
     """What a person says a password is: never a mere word, for "the password is wrong" is said as well."""
-    return any(c.isdigit() for c in value) and is_env_password(value)
+    return any(c.isdigit() for c in value) and is_env(value)
 
 
-def is_mixed_password(value: str) -> bool:
+def is_mixed(value: str) -> bool:
     """Under a name that may mean much else: three kinds of characters, or many changes between two."""
     kinds = [
         "digit" if c.isdigit() else "upper" if c.isupper() else "lower" if c.isalpha() else "mark"
         for c in value[:_ENOUGH]
     ]
     changes = sum(one != other for one, other in pairwise(kinds))
-    return (len(set(kinds)) >= 3 or changes > 4) and is_spoken_password(value)
+    return (len(set(kinds)) >= 3 or changes > 4) and is_spoken(value)
 
 
 def is_scrawl(value: str) -> bool:
     """A password without a sign before it: mixed, and no version, date, name or number with a unit."""
-    return is_mixed_password(value) and not _ORDINARY.fullmatch(value[:_ENOUGH])
+    return is_mixed(value) and not _ORDINARY.fullmatch(value[:_ENOUGH])
 
 
 def is_strong(value: str) -> bool:
@@ -186,43 +177,31 @@ def is_phrase(value: str) -> bool:
 def is_jwt(value: str) -> bool:
     """The first part decodes to a JSON object, as every JWT's and JWE's header does."""
     head = value.split(".", 1)[0]
-    try:
-        decoded = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        return False
-    return isinstance(decoded, dict)
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4))), dict)
+    return False
 
 
-def is_basic_login(value: str) -> bool:
+def is_basic(value: str) -> bool:
     """Base64 of `user:password`."""
-    try:
+    with suppress(ValueError):
         plain = base64.b64decode(value + "=" * (-len(value) % 4)).decode("utf-8")
-    except (ValueError, binascii.Error):
-        return False
-    return ":" in plain and plain.isprintable()
+        return ":" in plain and plain.isprintable()
+    return False
 
 
-def is_kubernetes_value(value: str) -> bool:
+def is_kubernetes(value: str) -> bool:
     """Base64 of anything: all data of a Kubernetes Secret is."""
-    try:
+    with suppress(ValueError):
         return bool(base64.b64decode(value, validate=True)) and len(value) % 4 == 0
-    except (ValueError, binascii.Error):
-        return False
+    return False
 
 
+# By the names that the table of rules gives them.
 CHECKS: Mapping[str, Callable[[str], bool]] = {
-    "token": is_token,
-    "random": is_random,
-    "header": is_header_value,
-    "password": is_password,
-    "env": is_env_password,
-    "given": is_given_password,
-    "spoken": is_spoken_password,
-    "scrawl": is_scrawl,
-    "strong": is_strong,
-    "mixed": is_mixed_password,
-    "phrase": is_phrase,
-    "jwt": is_jwt,
-    "kubernetes": is_kubernetes_value,
-    "basic": is_basic_login,
+    check.__name__.removeprefix("is_"): check
+    for check in (
+        *(is_token, is_random, is_header, is_password, is_env, is_given, is_spoken, is_scrawl, is_strong),
+        *(is_mixed, is_phrase, is_jwt, is_kubernetes, is_basic),
+    )
 }

@@ -88,58 +88,43 @@ def redact_document(value: Any) -> Any:
     A span may open in one string and close in a later one. Inside it every key and every value but the
     agent's own ids is replaced; numbers too. A key gives its value context: `{"password": "…"}`.
     """
-    return _Walk().run(value)
+    spans = PrivateSpans()
+    # Containers are rebuilt as they are met, so order is document order; without recursion, so that no depth
+    # of nesting can exhaust the stack.
+    unfinished: list[tuple[Iterator[Any], Any]] = []
 
-
-class _Walk:
-    """One pass over a document; containers are rebuilt as they are met, so order is document order.
-
-    Without recursion, so that no depth of nesting can exhaust the stack.
-    """
-
-    def __init__(self) -> None:
-        self.spans = PrivateSpans()
-        self.open: list[tuple[Iterator[Any], Any, int]] = []
-
-    def run(self, value: Any) -> Any:
-        result = self._value(value, "", 0)
-        while self.open:
-            items, target, depth = self.open[-1]
-            item = next(items, None)
-            if item is None:
-                self.open.pop()
-            elif isinstance(target, dict):
-                key, member, name = item
-                self._member(target, key, member, name, depth)
-            else:
-                target.append(self._value(item[1], item[0], depth))
-        return result
-
-    def _member(self, target: dict[Any, Any], key: Any, value: Any, name: str, depth: int) -> None:
-        if depth == 1 and isinstance(key, str) and key in ENVELOPE_NAMES:
-            kept = key
-            if key in ENVELOPE_IDS and self.spans.depth:
-                target[kept] = self._secrets(value, "") if isinstance(value, str) else value
-                return
-        else:
-            kept = _unused(self._value(key, "", depth), target)
-        target[kept] = self._value(value, name or (key if isinstance(key, str) else ""), depth)
-
-    def _value(self, value: Any, name: str, depth: int) -> Any:
-        if isinstance(value, str):
-            return self._secrets(self.spans.cut(value), name)
-        if isinstance(value, dict):
-            members: dict[Any, Any] = {}
-            self.open.append((_members(value, name), members, depth + 1))
-            return members
-        if isinstance(value, (list, tuple)):
-            elements: list[Any] = []
-            self.open.append((_elements(_arguments(value), name), elements, depth + 1))
-            return elements
-        return value if self.spans.depth == 0 or value is None else MARK
-
-    def _secrets(self, text: str, name: str) -> str:
+    def secrets_cut(text: str, name: str) -> str:
         return cut_secrets(text, name if len(name) <= _CONTEXT_LIMIT else "")
+
+    def cut(value: Any, name: str) -> Any:
+        if isinstance(value, str):
+            return secrets_cut(spans.cut(value), name)
+        if isinstance(value, dict):
+            unfinished.append((_members(value, name), {}))
+        elif isinstance(value, list | tuple):
+            unfinished.append((_elements(_arguments(value), name), []))
+        else:
+            return value if spans.depth == 0 or value is None else MARK
+        return unfinished[-1][1]
+
+    result = cut(value, "")
+    while unfinished:
+        items, target = unfinished[-1]
+        item = next(items, None)
+        if item is None:
+            unfinished.pop()
+        elif isinstance(target, list):
+            name, element = item
+            target.append(cut(element, name))
+        else:
+            key, member, name = item
+            known = len(unfinished) == 1 and isinstance(key, str) and key in ENVELOPE_NAMES
+            kept = key if known else _unused(cut(key, ""), target)
+            if known and key in ENVELOPE_IDS and spans.depth:
+                target[kept] = secrets_cut(member, "") if isinstance(member, str) else member
+            else:
+                target[kept] = cut(member, name or (key if isinstance(key, str) else ""))
+    return result
 
 
 def _arguments(value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
@@ -199,7 +184,6 @@ def kept(text: str) -> str:
 
 
 def kept_mapping(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a mapping of names to JSON values: every string and every key."""
     members = dict(value)
     return members if is_plain(members) else {**redact_document(members)}
 

@@ -55,7 +55,6 @@ def _rule(pieces: dict[str, str], kind: str, keywords: str, check: str, *rest: s
 
 
 def _table() -> tuple[tuple[Rule, ...], dict[bytes, str]]:
-    """The rules, and what must stand around a short keyword."""
     rules: list[Rule] = []
     pieces: dict[str, str] = {}
     sharper: dict[bytes, str] = {}
@@ -297,7 +296,6 @@ def cut_secrets(text: str, name: str = "", using: Engine = RE2) -> str:
 
 
 def replaced(text: str, spans: list[Span]) -> str:
-    """The text with a mark in the place of each span."""
     parts: list[str] = []
     place = 0
     for span in spans:

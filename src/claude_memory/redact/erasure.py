@@ -35,7 +35,6 @@ def words(text: str, *, escaped: bool = False) -> list[str]:
 
 
 def holds(text: str, holder: Holder) -> bool:
-    """Whether a text holds one of the sentences."""
     if not holder.likely(text):
         return False
     readings = (False, True) if "\\" in text else (False,)
@@ -81,7 +80,6 @@ def _lost_its_substance(entry: Any) -> bool:
 
 
 def _spared(text: str, holder: Holder, pieces: bool) -> str:
-    """Running text keeps the lines on which no part of a sentence stands."""
     lines = text.splitlines()
     drop: set[int] = set()
     for escaped in (False, True):
@@ -98,8 +96,6 @@ def _spared(text: str, holder: Holder, pieces: bool) -> str:
 
 
 class Sentences:
-    """Sentences as they were said."""
-
     def __init__(self, texts: Iterable[str]) -> None:
         said = {" ".join(words(text)): None for text in texts}
         self._wanted = [one for one in said if len(one) >= SHORTEST]
