@@ -115,7 +115,7 @@ class Memory(Upkeep):
         """This home and others of the person: exchange what changed, take in a backup."""
         from claude_memory.backup.sync import Homes, LocalHome
 
-        return Homes(LocalHome(self.home, self.store, str(self.home)), self.settings)
+        return Homes(LocalHome(self.store, str(self.home), self.home), self.settings)
 
     @property
     def team(self) -> Team:

@@ -101,18 +101,9 @@ def introduced(document: Any) -> Introduction:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHome:
-    """A home on this machine. One that rehearses is a copy for a dry run, and nothing follows there."""
-
-    home: Path
+class _StoreEnd:
     store: Store
-    name: str = ""
-    known_as: Introduction | None = None  # where the files of the home do not tell it
-    rehearses: bool = False
-
-    def introduction(self) -> Introduction:
-        replica = self.store.feed.replica(home_state.copy_token(self.home))
-        return self.known_as or Introduction(home_state.home_id(self.home), replica, self.store.person)
+    name: str
 
     def through(self, replica: str, stream: str) -> int:
         """How far this end took in a stream of another copy."""
@@ -121,6 +112,19 @@ class LocalHome:
     def changes(self, stream: str, since: int) -> FeedBatch:
         """What changed here after a number; the end of it is a batch whose number did not go on."""
         return self.store.feed.changes(stream, since, BATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHome(_StoreEnd):
+    """A home on this machine. One that rehearses is a copy for a dry run, and nothing follows there."""
+
+    home: Path
+    known_as: Introduction | None = None  # where the files of the home do not tell it
+    rehearses: bool = False
+
+    def introduction(self) -> Introduction:
+        replica = self.store.feed.replica(home_state.copy_token(self.home))
+        return self.known_as or Introduction(home_state.home_id(self.home), replica, self.store.person)
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
         foreign = not self.is_paired(sender)
@@ -159,47 +163,22 @@ class LocalHome:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamHub:
+class TeamHub(_StoreEnd):
     """A team's server as the other end: whoever has a member's login is that member."""
 
     store: PostgresStore
-    name: str
 
     def introduction(self) -> Introduction:
         replica = self.store.feed.replica(_COPY)
         return Introduction(f"team-{self.store.team[0]}", replica, self.store.person)
 
-    def through(self, replica: str, stream: str) -> int:
-        return self.store.feed.through(replica, stream)
-
-    def changes(self, stream: str, since: int) -> FeedBatch:
-        if stream != ITEMS:
-            return FeedBatch(stream, since)
-        return _shared(self.store.feed.changes(stream, since, BATCH))
-
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        if batch.stream != ITEMS:
-            return Taken()
-        return self.store.feed.apply(_shared(batch), Sender(sender.replica, sender.person))
-
-    def pair(self, other: Introduction, name: str) -> None:
-        pass
+        return self.store.feed.apply(batch, Sender(sender.replica, sender.person))
 
     def finish(self) -> None:
         if self.store.feed.is_unswept():
             self.store.memories.apply_tombstones()
             self.store.feed.swept()
-
-
-def _shared(batch: FeedBatch) -> FeedBatch:
-    """What of a batch is a team's to know."""
-    kept = [
-        record
-        for record in batch.records
-        if record["kind"] in SHARED_KINDS
-        and (record["kind"] != "memory" or record["memory"].get("scope") != Scope.USER)
-    ]
-    return FeedBatch(batch.stream, batch.through, kept)
 
 
 class PipedHome:
@@ -371,7 +350,7 @@ class Homes:
                 self._own(dry_run=dry_run) as own,
             ):
                 known_as = Introduction(archive.manifest.home or "unnamed", "", store.person)
-                met = self._received(own, LocalHome(folder, store, file.name, known_as))
+                met = self._received(own, LocalHome(store, file.name, folder, known_as))
         return Exchanged(str(file), (met,), dry_run=dry_run)
 
     def serve(self, given: BinaryIO, sink: BinaryIO, *, dry_run: bool = False) -> None:
@@ -418,9 +397,12 @@ class Homes:
             raise StoreFault(
                 f"{source.name} speaks another version of the exchange: upgrade the older of the two"
             )
-        for stream in STREAMS:
+        with_team = isinstance(source, TeamHub) or isinstance(target, TeamHub)
+        for stream in (ITEMS,) if with_team else STREAMS:
             since = target.through(sender.replica, stream)
             while (batch := source.changes(stream, since)).through > since:
+                if with_team:
+                    batch = batch._replace(records=list(filter(_is_shared, batch.records)))
                 taken += target.apply(batch, sender)
                 since = batch.through
                 self.progress(f"{source.name}: {taken.messages:,} messages, {taken.added:,} memories so far")
@@ -429,7 +411,9 @@ class Homes:
     def _both_ways(self, other: End, place: str, *, dry_run: bool) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
             met = self._received(own, other)
-            if met.paired:  # whoever may write there says that both are theirs
+            if met.paired and not isinstance(
+                other, TeamHub
+            ):  # whoever may write there says that both are theirs
                 other.pair(own.introduction(), str(self.own.home))
             if not (dry_run and isinstance(other, TeamHub)):  # a server cannot rehearse
                 met = replace(met, sent=self._carried(own, other))
@@ -443,7 +427,7 @@ class Homes:
         settings = settings_module.load(path)
         with contextlib.closing(open_store(path, settings)) as store:
             drain(path, store, settings, now=datetime.now(UTC))  # what waits there goes along
-            other = LocalHome(path, store, str(path))
+            other = LocalHome(store, str(path), path)
             with other.rehearsed() if dry_run else contextlib.nullcontext(other) as end:
                 return self._both_ways(end, str(path), dry_run=dry_run)
 
@@ -457,6 +441,12 @@ class Homes:
             met = tuple(self._received(own, PlacedHome(vault, pieces)) for pieces in others.values())
             written = chunks.at_place(*at, lambda vault: _write_feed(vault, own, me, dry_run=dry_run))
         return Exchanged(named, met, written, dry_run)
+
+
+def _is_shared(record: Mapping[str, Any]) -> bool:
+    """Whether a change is a team's to know."""
+    is_memory = record["kind"] == "memory"
+    return record["kind"] in SHARED_KINDS and not (is_memory and record["memory"].get("scope") == Scope.USER)
 
 
 def _write_feed(vault: chunks.Vault, own: LocalHome, me: Introduction, *, dry_run: bool) -> int:
