@@ -48,32 +48,18 @@ _RESERVE_BYTES = 16 * 2**20
 _LONGEST_NAME = 4096
 _LARGEST_WINDOW = 25  # as a power of two: what a reader must hold in memory
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_DAMAGE = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-    zstd().ZstdError,
-    struct.error,
-    EOFError,
-    ValueError,
-    IndexError,
-    NotImplementedError,
-    RuntimeError,
-)
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, zstd().ZstdError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreChange:
-    """One thing that restoring changes or leaves out.
+    """One thing that restoring changes or leaves out."""
 
-    `what` is one of program, setting, identity, memories, events; `taken`: it is put in place.
-    """
-
-    what: str
+    what: str  # program, setting, identity, memories or events
     name: str
     before: str = ""
     after: str = ""
-    taken: bool = False
+    taken: bool = False  # it is put in place
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +129,7 @@ def damage_named(name: str) -> Iterator[None]:
         yield
     except StoreCorrupt as fault:
         raise StoreCorrupt(f"{name} is damaged: {fault}") from None
-    except (*_DAMAGE, OSError) as fault:
+    except (*_DAMAGE, EOFError, ValueError, IndexError, RuntimeError, OSError) as fault:
         if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL):
             raise  # the disk's fault, not the backup's; a wrong offset is EINVAL
         raise StoreCorrupt(f"{name} is damaged: {fault or type(fault).__name__}") from None

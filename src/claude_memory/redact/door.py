@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from claude_memory.redact.engine import RE2, Engine, cut_secrets, find, lightest, replaced, shadow_of
+from claude_memory.redact.engine import RE2, STANDARD, Engine, cut_secrets, find, replaced, shadow_of
 
 MARK = "[private]"
 
@@ -219,4 +220,5 @@ def _remembered(text: str) -> str:
 def _engine(text: str) -> Engine:
     global _seen  # noqa: PLW0603 - one process, one count
     _seen += 1
-    return lightest() if len(text) <= _BY_HAND and _seen <= _FIRST else RE2
+    light = len(text) <= _BY_HAND and _seen <= _FIRST and "re2" not in sys.modules
+    return STANDARD if light else RE2

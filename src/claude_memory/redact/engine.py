@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from os.path import dirname, join
 from typing import Any, NamedTuple
@@ -54,10 +53,12 @@ def _rule(pieces: dict[str, str], kind: str, keywords: str, check: str, *rest: s
     return Rule(kind, tuple(keywords.split(",")), pattern, checked, unless, form == "column:")
 
 
-def _table() -> tuple[tuple[Rule, ...], dict[bytes, str]]:
+def _table() -> tuple[tuple[Rule, ...], dict[bytes, str], dict[bytes, list[int]]]:
+    """The rules, what must stand around a short keyword, and the ranks of the rules a keyword calls for."""
     rules: list[Rule] = []
     pieces: dict[str, str] = {}
     sharper: dict[bytes, str] = {}
+    ranks: dict[bytes, list[int]] = {}
     with open(join(dirname(__file__), "rules.tsv"), encoding="utf-8") as lines:  # noqa: PTH118, PTH120, PTH123
         for line in lines:
             if line.startswith("#"):
@@ -69,10 +70,12 @@ def _table() -> tuple[tuple[Rule, ...], dict[bytes, str]]:
                 sharper[name[1:].encode()] = rest[0]
             else:
                 rules.append(_rule(pieces, name, *rest))
-    return tuple(rules), sharper
+                for keyword in rules[-1].keywords:
+                    ranks.setdefault(keyword.encode(), []).append(len(rules) - 1)
+    return tuple(rules), sharper, ranks
 
 
-RULES, _SHARP = _table()
+RULES, _SHARP, _RANKS = _table()
 
 
 # --- two engines
@@ -85,36 +88,22 @@ class Engine(NamedTuple):
     compiled: Callable[[int], Any]
 
 
-@cache
-def _keywords() -> Mapping[bytes, list[int]]:
-    """Every keyword, and the ranks of the rules that each calls for."""
-    by_keyword: dict[bytes, list[int]] = {}
-    for rank, rule in enumerate(RULES):
-        for keyword in rule.keywords:
-            by_keyword.setdefault(keyword.encode(), []).append(rank)
-    return by_keyword
-
-
-def _ranks(keywords: list[bytes]) -> list[int]:
-    return sorted({rank for keyword in keywords for rank in _keywords()[keyword]})
-
-
 def _wanted_by_re(shadow: bytes) -> list[int]:
     """One keyword after the other: quick enough for a short text, and nothing has to be built for it."""
     lowered = shadow.lower()
-    found = [keyword for keyword in _keywords() if keyword in lowered and keyword not in _SHARP]
+    found = [keyword for keyword in _RANKS if keyword in lowered and keyword not in _SHARP]
     found += [keyword for keyword, pattern in _SHARP.items() if _compiled_re(pattern).search(lowered)]
-    return _ranks(found)
+    return sorted({rank for keyword in found for rank in _RANKS[keyword]})
 
 
 def _wanted_by_re2(shadow: bytes) -> list[int]:
-    words = list(_keywords())
     hits = _prefilter().Match(shadow)
-    if len(hits) == 1 and hits[0] == len(words):
+    if len(hits) == 1 and hits[0] == len(_RANKS):
         return []
-    if len(words) not in hits:  # the automaton ran out of memory and found nothing: ask one by one
+    if len(_RANKS) not in hits:  # the automaton ran out of memory and found nothing: ask one by one
         return _wanted_by_re(shadow)
-    return _ranks([words[hit] for hit in hits if hit < len(words)])
+    words = list(_RANKS)
+    return sorted({rank for hit in hits if hit < len(words) for rank in _RANKS[words[hit]]})
 
 
 @cache
@@ -126,7 +115,7 @@ def _prefilter() -> Any:
     options.case_sensitive = False
     options.max_mem = 64 << 20
     found = re2.Set.SearchSet(options)
-    for keyword in _keywords():
+    for keyword in _RANKS:
         found.Add(_SHARP.get(keyword) or re2.escape(keyword.decode()))
     found.Add(r"(?s).")  # always matches: its absence shows that the automaton failed
     found.Compile()
@@ -155,11 +144,6 @@ def _compiled_re(pattern: str) -> re.Pattern[bytes]:
 
 RE2 = Engine(_wanted_by_re2, _compiled_by_re2)
 STANDARD = Engine(_wanted_by_re, lambda rank: _compiled_re(RULES[rank].pattern))
-
-
-def lightest() -> Engine:
-    """What a short-lived process takes for a short text: re2 only where it is loaded already."""
-    return RE2 if "re2" in sys.modules else STANDARD
 
 
 # --- finding

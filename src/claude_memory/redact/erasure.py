@@ -86,12 +86,8 @@ def _spared(text: str, holder: Holder, pieces: bool) -> str:
         said = [(number, word) for number, line in enumerate(lines) for word in words(line, escaped=escaped)]
         for first, last in holder.spans([word for _, word in said]):
             drop.update(range(said[first][0], said[last][0] + 1))
-    left = [
-        line
-        for number, line in enumerate(lines)
-        if number not in drop and not (pieces and holder.is_piece(line))
-    ]
-    kept = "\n".join(left)
+    left = [line for number, line in enumerate(lines) if number not in drop]
+    kept = "\n".join(line for line in left if not (pieces and holder.is_piece(line)))
     return kept if words(kept) and not holds(kept, holder) else ERASED
 
 
