@@ -86,16 +86,12 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class BackupSource:
-    """Something that holds a backup: a file, or a place where its pieces lie.
-
-    `write` fills every file of the manifest below a folder, where they stand empty; whatever it raises, and
-    files that differ from the manifest, are damage.
-    """
+    """Something that holds a backup: a file, or a place where its pieces lie."""
 
     path: Path  # or its id at a place
     name: str
     manifest: BackupManifest
-    write: Callable[[Path], None]
+    write: Callable[[Path], None]  # fills the manifest's files below a folder, where they stand empty
 
     def unpack(self, folder: Path) -> None:
         """Write every file below a folder of ours; StoreCorrupt unless each is what the manifest says."""

@@ -78,10 +78,7 @@ class Backups:
             sink.flush()
 
     def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
-        """Read every byte of a backup in a file, from standard input or at a place.
-
-        Problems and what restoring would change are in the report.
-        """
+        """Read every byte of a backup: its report has problems, and what restoring it would change."""
         report = BackupReport(Path(named or self.settings.backup_to))
         with disk_faults(f"check {report.path}"):
             try:

@@ -219,19 +219,13 @@ _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 @dataclass(frozen=True, slots=True)
 class HomeState:
-    """`seen` sums up the files of the last push, `pushed_at` is its time, `fault` why the next one failed.
-
-    `token` tells this very copy from all others; `paired` are the homes that the person said are theirs, with
-    the name they were met by. Neither comes with a backup.
-    """
-
-    home: str = ""
+    home: str = ""  # the id of this memory
     place: str = ""
-    seen: str = ""
+    seen: str = ""  # sums up the files of the last push
     pushed_at: float = 0.0
-    fault: str = ""
-    token: str = ""
-    paired: dict[str, str] = field(default_factory=dict)
+    fault: str = ""  # why the next one failed
+    token: str = ""  # tells this very copy from all others, and does not come with a backup; nor does:
+    paired: dict[str, str] = field(default_factory=dict)  # homes the person called theirs, and their names
 
 
 def load(home: Path) -> HomeState:

@@ -76,10 +76,7 @@ def last_sequence(home: Path) -> int:
 
 
 def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
-    """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it.
-
-    Raises StoreFault when the file cannot be written; the changes then stay pending in the store.
-    """
+    """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it."""
     written, deadline = 0, time.monotonic() + _FLUSH_WAIT_SECONDS
     with disk_faults(f"write {home / CURRENT}"):
         while store.changes_since(CURRENT, 1):

@@ -59,12 +59,7 @@ _TEXTS = (".md", ".json", ".jsonl", ".toml", ".txt", ".reason")
 def restore(
     source: BackupSource, home: Path, *, replace: bool = False, with_settings: Agreement = False
 ) -> BackupReport:
-    """Make a home of a backup, in a file or at a place.
-
-    A home that holds something is replaced only on request, and kept aside. Programs in it are left out. So
-    are settings that send text away, change trust or name commands, unless `with_settings` says that a person
-    saw them and agreed.
-    """
+    """Make a home of a backup; one that holds something is replaced only on request, and kept aside."""
     home = Path(os.path.realpath(home))  # a linked home stays a link; what it points to changes
     with disk_faults(f"restore to {home}"):
         recover(home)

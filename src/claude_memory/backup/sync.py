@@ -53,9 +53,6 @@ SMALL_BYTES, MOST_SMALL = 16 << 10, 100  # so many small pieces become few large
 _COPY = "hub"  # the server is one copy for all
 _PIECE = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{16})\.([a-z]+)\.(\d{1,18})\.(\d{1,18})\.(\d{1,12})")
 
-# Whether the person says that a home, known by this name, is theirs.
-Agree = Callable[[str], bool]
-Progress = Callable[[str], None]
 T = TypeVar("T")
 
 
@@ -262,10 +259,8 @@ class PlacedHome:
         return self._read(self._pieces[0])[0]
 
     def changes(self, stream: str, since: int) -> FeedBatch:
-        for piece in self._pieces:
-            if piece.stream == stream and piece.through > since:
-                return self._read(piece)[1]
-        return FeedBatch(stream, since)
+        later = (piece for piece in self._pieces if piece.stream == stream and piece.through > since)
+        return next((self._read(piece)[1] for piece in later), FeedBatch(stream, since))
 
     def _read(self, piece: _Piece) -> tuple[Introduction, FeedBatch]:
         """One piece; StoreCorrupt unless it is what its name says."""
@@ -315,8 +310,10 @@ def _plain(value: Any) -> Any:
 class Homes:
     own: LocalHome
     settings: Settings
-    agree: Agree = lambda _: False
-    progress: Progress = lambda _: None
+    agree: Callable[[str], bool] = lambda _: (
+        False
+    )  # whether the person says that a home of this name is theirs
+    progress: Callable[[str], None] = lambda _: None
 
     def sync(self, where: Sequence[str], *, dry_run: bool = False) -> Exchanged:
         """Exchange changes with `ssh HOST`, with a home at a path, or through a place."""

@@ -150,14 +150,14 @@ def current_branch(folder: Path) -> str:
 
 def _tips(repository: Repository) -> list[str]:
     """Where HEAD and all branches and tags stand, as far as they can be read; each once."""
-    found = dict.fromkeys([_head_commit(repository)])
+    found = {_head_commit(repository): None}
     for kind in _BRANCHES:
         for folder, _, names in os.walk(repository.common / kind):
-            found.update(dict.fromkeys(_first_line(Path(folder) / name) for name in names[:_MOST_REFERENCES]))
+            found |= dict.fromkeys(_first_line(Path(folder) / name) for name in names[:_MOST_REFERENCES])
             if len(found) > _MOST_REFERENCES:
                 break
     packed = _packed(repository.common)
-    found.update(dict.fromkeys(packed[name] for name in packed if name.startswith(_BRANCHES)))
+    found |= dict.fromkeys(packed[name] for name in packed if name.startswith(_BRANCHES))
     return [commit for commit in found if _OBJECT.match(commit)][:_MOST_REFERENCES]
 
 
@@ -343,9 +343,8 @@ def _program(work_tree: Path) -> str | None:
 def run_own(folder: Path, name: str, *words: str, given: bytes = b"") -> bytes:
     """What one command prints in a bare repository of ours, which is made where there is none.
 
-    It takes objects to a remote and back. The person's own git settings hold here, because they know how to
-    reach the remote. Nothing asks on a terminal. Whatever fails is a StoreFault of one line, which begins
-    with the name.
+    The person's own git settings hold here, because they know how to reach the remote. Nothing asks on a
+    terminal. Whatever fails is a StoreFault of one line, which begins with the name.
     """
     import subprocess
 
@@ -356,8 +355,8 @@ def run_own(folder: Path, name: str, *words: str, given: bytes = b"") -> bytes:
         run_own(folder, name, "init", "--quiet", "--bare", "--template=", str(folder))
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     environment |= {"GIT_DIR": str(folder), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    environment |= dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "claude-memory")
-    environment |= dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "claude-memory@localhost")
+    for who in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{who}_NAME": "claude-memory", f"GIT_{who}_EMAIL": "claude-memory@localhost"}
     safe = ["-c", "protocol.ext.allow=never", "-c", "core.hooksPath=", "-c", "gc.auto=0"]
     try:
         done = subprocess.run(
@@ -392,9 +391,9 @@ def anybody_can_read(url: str) -> bool:
     alone = {"HOME": str(_SCRATCH), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
     command = [program, "-c", "credential.helper=", "ls-remote", "--quiet", "--", url]
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(
+    try:
+        return not subprocess.run(
             command, env=passed | alone | quiet, capture_output=True, timeout=PUBLIC_SECONDS, check=False
-        )
-        return done.returncode == 0
-    return False
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return False

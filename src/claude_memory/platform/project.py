@@ -42,12 +42,9 @@ def resolve(
     except NotFound:
         return project_for(identify(folder))
     if thorough and quick.partial:
-        bases = {split_root(name)[0] for name in found.identities if split_root(name)[1]}
-        names = {
-            quick.identities[0].rpartition("@")[0],
-            *([f"remote:{quick.remote}"] if quick.remote else ()),
-        }
-        return found if names <= bases else project_for(identify(folder))
+        names = {quick.identities[0].rpartition("@")[0], f"remote:{quick.remote}"} - {"remote:"}
+        if not names <= {split_root(name)[0] for name in found.identities if split_root(name)[1]}:
+            return project_for(identify(folder))
     return found
 
 
