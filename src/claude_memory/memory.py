@@ -64,7 +64,7 @@ class Memory(Upkeep):
     def tasks(self) -> MemoryAPI:
         """The project's work in three phases, its sessions, and what a sub-agent is told of them."""
         from claude_memory.tasks.api import MemoryAPI
-        from claude_memory.tasks.storage import storage_for
+        from claude_memory.tasks.documents import storage_for
 
         storage = storage_for(self.folder, home=self.home)
         return MemoryAPI(storage=storage, by="agent" if self.serves_agent else None)

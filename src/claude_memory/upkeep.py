@@ -114,7 +114,7 @@ class Upkeep(Opened):
 
     def _index_tasks(self) -> None:
         """Let search find what stands in this project's task files; texts that changed are revised."""
-        from claude_memory.tasks.storage import storage_for
+        from claude_memory.tasks.documents import storage_for
 
         now = datetime.now(UTC)
         storage = storage_for(self.project_root, home=self.home)
@@ -188,7 +188,7 @@ class Upkeep(Opened):
 
     def reindex(self, *, from_files: bool = False, progress: Watch | None = None) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
-        from claude_memory.notes import index
+        from claude_memory.notes.index import STATE
 
         memories = 0
         if from_files:
@@ -200,7 +200,7 @@ class Upkeep(Opened):
             self.mirror()  # a sound store may hold changes that the files lack
             memories = self.store.replay(mirror.read(self.home)).memories
         passages = self.store.memories.rebuild_index()
-        index.drop_state(self.home)
+        (self.home / "cache" / STATE).unlink(missing_ok=True)  # every plain file is read anew
         passages += self.notes.read_files().added
         if self.embedder is not None:
             self.store.memories.drop_vectors(keep=self.embedder.model)
@@ -318,7 +318,7 @@ class Upkeep(Opened):
 
     def _files_outside(self, gone: Sequence[StoredMemory]) -> tuple[list[Path], list[Path]]:
         """Places outside the home that may say it: those with our blocks in them, and those we only read."""
-        from claude_memory.notes.places import project_files
+        from claude_memory.notes.plain_files import project_files
 
         here = self.project
         own, others = [], []

@@ -22,8 +22,7 @@ from claude_memory import Memory, MemoryAPI, NewMemory
 from claude_memory.context import file_sections, sections, work_section
 from claude_memory.hook.claude_memory_hook import spool
 from claude_memory.notes import blocks, buffer, person_files
-from claude_memory.notes.places import project_files
-from claude_memory.notes.project_documents import ProjectDocuments
+from claude_memory.notes.plain_files import project_files
 from claude_memory.summaries.making import summarise
 from claude_memory.surfaces.hooks import start
 from claude_memory.surfaces.hooks.answers import respond
@@ -211,13 +210,10 @@ def keep(memory: Memory, payloads: list[tuple[str, str]]) -> None:
         memory.intentions.set(text, topics=[f"{mark} {mark}"], priority="high")
         memory.intentions.set("look", files=[f"*{mark}* *"])
         person_files.add_reflection(memory.home, "pattern", text, project=text, now=NOW, by_agent=True)
-        documents = ProjectDocuments(files, memory.home)
-        documents.add_dated(blocks.AGENT_LESSONS, [text], NOW.date())
-        documents.add_decision(text, text, day=NOW.date(), by_agent=True)
+        files.add_dated(blocks.AGENT_LESSONS, [text], NOW.date())
+        memory.notes.decide(text, text, by_agent=True)
         entry = buffer.BufferEntry(NOW, "decision", text, SESSION)
-        documents.change_block(
-            blocks.AGENT_NOTES, lambda present, entry=entry: buffer.with_note(present, entry)
-        )
+        files.change_block(blocks.AGENT_NOTES, lambda present, entry=entry: buffer.with_note(present, entry))
         person_files.append_session(
             memory.home,
             person_files.SessionLine(

@@ -206,14 +206,14 @@ def test_a_stopped_writer_delays_but_does_not_break(tmp_path: Path) -> None:
     import signal
 
     from claude_memory.errors import Conflict
-    from claude_memory.tasks import storage
+    from claude_memory.tasks import documents
 
     holder = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "import sys, time\nfrom pathlib import Path\nfrom claude_memory.tasks import storage\n"
-            "with storage.held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n",
+            "import sys, time\nfrom pathlib import Path\nfrom claude_memory.tasks import documents\n"
+            "with documents.held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n",
             str(tmp_path / "task.lock"),
         ],
         stdout=subprocess.PIPE,
@@ -223,10 +223,10 @@ def test_a_stopped_writer_delays_but_does_not_break(tmp_path: Path) -> None:
     holder.send_signal(signal.SIGSTOP)
     with (
         pytest.raises(Conflict, match="another process holds"),
-        storage.held(tmp_path / "task.lock", wait_seconds=0.1),
+        documents.held(tmp_path / "task.lock", wait_seconds=0.1),
     ):
         pass
     holder.kill()
     holder.communicate()
-    with storage.held(tmp_path / "task.lock", wait_seconds=5):
+    with documents.held(tmp_path / "task.lock", wait_seconds=5):
         pass

@@ -26,7 +26,7 @@ from claude_memory.capture.drain import Spool
 from claude_memory.errors import Conflict
 from claude_memory.model import BY_HAND, Kind, MemoryFilter, SearchScope, Status, StoredMemory
 from claude_memory.notes import blocks
-from claude_memory.notes.places import project_files
+from claude_memory.notes.plain_files import project_files
 from claude_memory.redact.erasure import ERASED, Hashed, Sentences, holds, says, sentence_hash, without
 from claude_memory.store.model import EventFilter, Relation
 from claude_memory.store.sqlite import schema

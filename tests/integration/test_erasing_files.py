@@ -7,7 +7,7 @@ from pathlib import Path
 
 from claude_memory import Memory, NewMemory
 from claude_memory.notes import blocks
-from claude_memory.notes.places import project_files
+from claude_memory.notes.plain_files import project_files
 
 SECRET = "the launch codeword is Blue Heron at midnight"
 OTHER = "the staging box is called otter"

@@ -14,7 +14,7 @@ import pytest
 from claude_memory import Memory
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.install.plugin import hook_arguments, hook_program
-from claude_memory.notes.places import approve, project_files
+from claude_memory.notes.plain_files import approve, project_files
 from claude_memory.platform.project import prepare
 from claude_memory.settings import of_project
 from claude_memory.surfaces.cli import main

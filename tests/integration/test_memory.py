@@ -288,7 +288,7 @@ def test_everything_in_the_home_is_private(memory: Memory) -> None:
 
 def test_task_texts_are_found_and_follow_their_files(memory: Memory) -> None:
     from claude_memory import MemoryAPI
-    from claude_memory.tasks.storage import storage_for
+    from claude_memory.tasks.documents import storage_for
 
     api = MemoryAPI(storage=storage_for(memory.project_root, home=memory.home))
     api.create_scratchpad("auth", "Exploring the narwhal gateway for sign-in")

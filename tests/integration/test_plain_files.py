@@ -19,7 +19,7 @@ from claude_memory.capture.drain import Spool
 from claude_memory.memory import Memory
 from claude_memory.model import Hit, NewMemory
 from claude_memory.notes import journal, person_files
-from claude_memory.notes.places import approve, bring_back
+from claude_memory.notes.plain_files import approve, bring_back
 from claude_memory.platform.project import prepare
 from claude_memory.settings import Settings
 from claude_memory.store.model import Strength
@@ -357,7 +357,7 @@ def test_what_a_session_did_stands_in_every_file_while_it_goes_on(
     assert "- [ ] write docs\n- [x] add retries" in files.todo.read_text("utf-8")
     assert "`pytest tests/pay` failed with “TypeError: retry()" in files.lessons.read_text("utf-8")
     assert "- add a metric" in files.buffer.read_text("utf-8")
-    daily = files.daily(datetime.now().astimezone().date())
+    daily = files.buffer.parent / f"{datetime.now().astimezone():%Y-%m-%d}.md"
     assert daily.read_text("utf-8").count("retries payments") == 1
     lesson = asked(memory, "pytest TypeError retry", kinds=["lesson"])[0]
     assert lesson.trust == "agent"
@@ -379,7 +379,7 @@ def test_what_a_session_adds_changes_its_line_and_its_entry(
     assert line["summary"].startswith("The module is called payments now")
     assert set(line["artifacts"]) == {"pay.py", "client.py"}
     files = memory.notes.files
-    daily = files.daily(datetime.now().astimezone().date()).read_text("utf-8")
+    daily = (files.buffer.parent / f"{datetime.now().astimezone():%Y-%m-%d}.md").read_text("utf-8")
     assert daily.count("(session s1)") == 1
 
 
@@ -617,15 +617,17 @@ def test_near_the_end_of_the_window_exchanges_go_to_the_buffer(
 def test_distilling_proposes_what_was_settled_and_nothing_twice(
     home: Path, project: Path, memory: Memory
 ) -> None:
-    shelf = memory.notes.documents
-    shelf.files.buffer.parent.mkdir(parents=True)
-    shelf.files.daily(NOW.date()).write_text("# Day\n\n- we should always pin image versions\n- had lunch\n")
-    proposal = shelf.propose(since=NOW.date())
+    shelf = memory.notes
+    folder = shelf.files.buffer.parent
+    folder.mkdir(parents=True)
+    day = folder / f"{NOW:%Y-%m-%d}.md"
+    day.write_text("# Day\n\n- we should always pin image versions\n- had lunch\n")
+    proposal = shelf.propose(days=3660)
     assert proposal.lines == ("- 2026-11-15: we should always pin image versions",)
     assert "+- 2026-11-15: we should always pin image versions" in proposal.diff
     assert not shelf.files.memory.exists()
     shelf.apply(proposal)
-    assert shelf.propose(since=NOW.date()).lines == ()
+    assert shelf.propose(days=3660).lines == ()
 
 
 # --- templates and the knowledge base
@@ -634,7 +636,7 @@ def test_distilling_proposes_what_was_settled_and_nothing_twice(
 def test_templates_are_made_where_nothing_stands_and_filled_inside_our_marks(
     home: Path, project: Path, memory: Memory
 ) -> None:
-    shelf = memory.notes.documents
+    shelf = memory.notes
     shelf.files.memory.parent.mkdir(parents=True, exist_ok=True)
     shelf.files.memory.write_text("MINE\n")
     made = shelf.put_templates()

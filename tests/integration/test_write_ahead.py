@@ -236,8 +236,7 @@ def test_what_is_said_again_is_one_entry(home: Path, project: Path, memory: Memo
 def test_writers_without_a_lock_and_the_drain_lose_nothing(home: Path, project: Path, memory: Memory) -> None:
     code = (
         "import os, sys\nfrom datetime import UTC, datetime\nfrom pathlib import Path\n"
-        "from claude_memory.notes import buffer\nfrom claude_memory.notes.places import project_files\n"
-        "from claude_memory.notes.project_documents import ProjectDocuments\n"
+        "from claude_memory.notes import buffer\nfrom claude_memory.notes.plain_files import project_files\n"
         "files = project_files(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))\n"
         "children = []\n"
         "for child in range(5):\n"
@@ -247,14 +246,14 @@ def test_writers_without_a_lock_and_the_drain_lose_nothing(home: Path, project: 
         "                text = f'use {child}-{number} not the other'\n"
         "                buffer.write_ahead(files, buffer.BufferEntry(datetime.now(UTC), 'said', text))\n"
         "            else:\n"
-        "                ProjectDocuments(files, Path(sys.argv[1])).fold_buffer()\n"
+        "                buffer.fold(files)\n"
         "        os._exit(0)\n"
         "    children.append(process)\n"
         "assert not any(os.waitpid(process, 0)[1] for process in children)\n"
     )
     command = [sys.executable, "-c", code, str(home), memory.project.id, str(project)]
     subprocess.run(command, check=True, timeout=120, env={**os.environ})
-    memory.notes.documents.fold_buffer()
+    buffer.fold(memory.notes.files)
     assert sorted(labels(memory)) == sorted(
         f"use {c}-{n} not the other" for c in range(1, 5) for n in range(8)
     )
@@ -271,6 +270,6 @@ def test_a_person_may_write_around_it_and_nothing_empty_is_left(
     text = buffer_of(memory)
     assert "MINE, without an end of line\n" in text
     assert text.count("## Said lately") == text.count("claude-memory:begin prompts") == 1
-    memory.notes.documents.clear_buffer()
+    memory.notes.clear_buffer()
     assert "##" not in buffer_of(memory)
     assert "MINE" in buffer_of(memory)

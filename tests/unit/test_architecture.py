@@ -115,7 +115,7 @@ def imported_to_run(path: Path) -> Iterator[str]:
 # A hook is a person waiting: instead of a whole `Memory` it opens these, and nothing else.
 QUICK = {
     "claude_memory.notes",
-    "claude_memory.notes.places",
+    "claude_memory.notes.plain_files",
     "claude_memory.opening",
     "claude_memory.redact",
     "claude_memory.store",

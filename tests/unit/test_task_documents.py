@@ -252,7 +252,8 @@ def test_patterns_that_give_no_safe_name_are_refused(api: MemoryAPI, pattern: st
 
 
 def test_a_hostile_pattern_that_came_with_a_clone_is_ignored(api: MemoryAPI) -> None:
-    (api.storage.ensure() / "config.json").write_text('{"task_file_pattern": "../../{task}-{phase}.md"}')
+    api.storage.folder.mkdir(parents=True, exist_ok=True)
+    (api.storage.folder / "config.json").write_text('{"task_file_pattern": "../../{task}-{phase}.md"}')
     assert api.create_scratchpad("task", "x").name == "task-abc123-scratchpad.md"
 
 

@@ -17,7 +17,7 @@ from claude_memory import MemoryAPI, SessionManager
 from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import locks
 from claude_memory.platform.project import prepare
-from claude_memory.tasks import storage
+from claude_memory.tasks import documents
 
 
 @pytest.fixture(autouse=True)
@@ -251,7 +251,7 @@ def test_a_path_of_one_s_own_is_used_as_it_is(tmp_path: Path) -> None:
 def _hold(
     path: str, ready: multiprocessing.synchronize.Event, end: multiprocessing.synchronize.Event
 ) -> None:
-    with storage.held(Path(path)):
+    with documents.held(Path(path)):
         ready.set()
         end.wait(30)
 
@@ -263,11 +263,11 @@ def test_a_lock_of_a_live_process_is_waited_for_then_a_clear_error(tmp_path: Pat
     holder = spawn.Process(target=_hold, args=(str(path), ready, end))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(Conflict, match="another process holds"), storage.held(path, wait_seconds=0.05):
+    with pytest.raises(Conflict, match="another process holds"), documents.held(path, wait_seconds=0.05):
         pass
     assert not locks.drop_if_free(path)
     end.set()
-    with storage.held(path, wait_seconds=20):
+    with documents.held(path, wait_seconds=20):
         pass
     holder.join()
 
@@ -281,17 +281,17 @@ def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     assert ready.wait(30)
     holder.kill()
     holder.join()
-    with storage.held(path, wait_seconds=5):
+    with documents.held(path, wait_seconds=5):
         pass
 
 
 def test_a_removed_lock_file_does_not_let_two_in(tmp_path: Path) -> None:
     path = tmp_path / "task.lock"
-    with storage.held(path):
+    with documents.held(path):
         pass
     assert locks.drop_if_free(path)
     assert not path.exists()
-    with storage.held(path, wait_seconds=1):
+    with documents.held(path, wait_seconds=1):
         assert path.exists()
 
 
@@ -346,7 +346,7 @@ def test_idle_lock_files_are_removed_and_held_ones_stay(project: Path) -> None:
     for path in folder.iterdir():
         os.utime(path, (old, old))
     idle = manager.idle_locks(1, now=datetime.now(UTC))
-    with storage.held(folder / "session.lock"):
+    with documents.held(folder / "session.lock"):
         dropped = [path.name for path in idle if locks.drop_if_free(path)]
     assert dropped == ["task-task.lock"]
     assert (folder / "session.lock").exists()
@@ -399,8 +399,8 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 @pytest.mark.parametrize("inner", ["../../evil.md", "/evil.md", "old-1/../../evil.md", "a\\b.md", "evil.md"])
 def test_an_archive_that_leads_elsewhere_is_refused(project: Path, inner: str) -> None:
     manager = SessionManager(project=project)
-    folder = manager.storage.ensure() / "archive"
-    folder.mkdir()
+    folder = manager.storage.folder / "archive"
+    folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "old-1-20260101T000000.zip", "w") as archive:
         archive.writestr(inner, "evil")
     with pytest.raises(InvalidInput, match="no archive of a session"):

@@ -16,8 +16,8 @@ from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.model import Trust
 from claude_memory.platform.project import prepare
 from claude_memory.tasks import views
+from claude_memory.tasks.documents import storage_for
 from claude_memory.tasks.model import Part, Phase, TaskFile, TaskSummary
-from claude_memory.tasks.storage import storage_for
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

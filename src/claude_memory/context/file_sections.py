@@ -20,8 +20,7 @@ from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
 from claude_memory.notes import blocks
 from claude_memory.notes.person_files import memory_of_reflection, reflections
-from claude_memory.notes.places import INVITATIONS, ON_DEMAND, ProjectFiles, project_files
-from claude_memory.notes.text_files import read_lines
+from claude_memory.notes.plain_files import INVITATIONS, ON_DEMAND, ProjectFiles, project_files, read_lines
 from claude_memory.text.quotation import clipped, named, plain, quoted, tokens
 
 if TYPE_CHECKING:

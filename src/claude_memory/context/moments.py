@@ -221,7 +221,7 @@ def task_lines(
 
     from claude_memory.errors import MemoryFault
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.storage import storage_for
+    from claude_memory.tasks.documents import storage_for
     from claude_memory.tasks.views import section
 
     try:

@@ -173,7 +173,7 @@ def logs(root: Path, settings: Settings) -> Iterator[Check]:
 
 def tasks(home: Path, project_root: Path) -> Iterator[Check]:
     """Whether plans and progress of this project's tasks still say what they said when written."""
-    from claude_memory.tasks.storage import storage_for
+    from claude_memory.tasks.documents import storage_for
 
     storage = storage_for(project_root, home=home)
     if not any((folder / "sessions").is_dir() for folder in storage.folders):

@@ -80,7 +80,8 @@ def find(lines: Sequence[str], name: str | None = None) -> list[Block]:
             opened = (place, begin[0])
         elif end and opened is not None:
             if opened[1] == end[0]:
-                found.append(_block(lines, opened[0], place, end))
+                machine, human = _written(lines[opened[0] + 1 : place], end[1:])
+                found.append(Block(end[0], opened[0], place, machine, human))
             opened = None
     return [block for block in found if name is None or block.name == name]
 
@@ -105,17 +106,14 @@ def updated(text: str, name: str, wanted: Sequence[str]) -> str:
     theirs = bool(heading) and heading in human_lines(text)
     drawn = drawn_block(name, wanted if theirs or not heading else [heading, *wanted]) if wanted else []
     if not present and not theirs:
-        return _appended(text, newline.join(drawn) + newline, newline)
+        gap = "" if text in ("", "\ufeff") or text.endswith(("\n\n", "\r\n\r\n")) else newline
+        gap += newline if gap and not text.endswith("\n") else ""
+        return text + gap + newline.join(drawn) + newline
     drawn = [line + newline[:-1] for line in drawn]
     if not present:
         below = 1 + next(place for place, line in enumerate(lines) if line.rstrip("\r") == heading)
         return "\n".join([*lines[:below], *drawn, *lines[below:]])
-    result: list[str] = []
-    place = 0
-    for number, block in enumerate(present):
-        result += [*lines[place : block.first], *block.human, *([] if number else drawn)]
-        place = block.last + 1
-    return "\n".join([*result, *lines[place:]])
+    return "\n".join(_without(lines, present, drawn))
 
 
 def drawn_block(name: str, wanted: Sequence[str]) -> list[str]:
@@ -128,12 +126,17 @@ def drawn_block(name: str, wanted: Sequence[str]) -> list[str]:
 def human_lines(text: str) -> list[str]:
     """What people wrote: everything outside blocks and what they put inside, in the order it will have."""
     lines = text.split("\n")
+    return [line.rstrip("\r") for line in _without(lines, find(lines), ())]
+
+
+def _without(lines: Sequence[str], taken: Sequence[Block], instead: Sequence[str]) -> list[str]:
+    """A text's lines without these blocks but with what people put inside, and `instead` at the first."""
     result: list[str] = []
     place = 0
-    for block in find(lines):
-        result += [*lines[place : block.first], *block.human]
+    for number, block in enumerate(taken):
+        result += [*lines[place : block.first], *block.human, *([] if number else instead)]
         place = block.last + 1
-    return [line.rstrip("\r") for line in [*result, *lines[place:]]]
+    return [*result, *lines[place:]]
 
 
 def _mark(line: str, kind: str) -> list[str]:
@@ -145,25 +148,17 @@ def _mark(line: str, kind: str) -> list[str]:
     return [name, *hashes] if whole else []
 
 
-def _block(lines: Sequence[str], first: int, last: int, end: Sequence[str]) -> Block:
-    hashes = list(end[1:])
+def _written(lines: Sequence[str], hashes: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     machine: list[str] = []
     human: list[str] = []
-    for line in lines[first + 1 : last]:
+    for line in lines:
         mark = _hash(line.rstrip("\r"))
         if mark in hashes:
             del hashes[: hashes.index(mark) + 1]
             machine.append(line.rstrip("\r"))
         else:
             human.append(line)
-    return Block(end[0], first, last, tuple(machine), tuple(human))
-
-
-def _appended(text: str, addition: str, newline: str) -> str:
-    if not text or text == "\ufeff":
-        return text + addition
-    gap = "" if text.endswith(("\n\n", "\r\n\r\n")) else newline
-    return f"{text}{'' if text.endswith(chr(10)) else newline}{gap}{addition}"
+    return tuple(machine), tuple(human)
 
 
 def _hash(line: str) -> str:

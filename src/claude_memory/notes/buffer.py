@@ -10,20 +10,16 @@ from __future__ import annotations
 import contextlib
 import re
 from datetime import UTC, datetime
-from functools import cache
 from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.notes import blocks
-from claude_memory.notes.places import BUFFER, INVITATIONS, ProjectFiles
-from claude_memory.notes.text_files import append, refuse_special
+from claude_memory.notes.plain_files import TITLES, ProjectFiles, append, read_bytes, refuse_special
 
-BLOCKS = tuple(blocks.IN_FILES[BUFFER])
 SAID = "said"  # a prompt that settles nothing, or that was not read yet
 NOTE = "note"  # written on purpose
 NEWEST = 20  # entries that stay whatever they are; as many older ones that settle something stay, too
 ENTRY_CHARACTERS = 6_000
-TITLE = f"# Working buffer\n\n{INVITATIONS['working-buffer.md']}\n\n"
 _NEW_LINE = " ⏎ "
 _ENTRY = (
     r"^- (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d)Z (?P<label>[a-z]+(?:, [a-z]+)*): (?P<text>.*?)"
@@ -51,39 +47,38 @@ def write_ahead(files: ProjectFiles, entry: BufferEntry) -> None:
     if not files.inside(files.buffer):
         raise InvalidInput(f"{files.buffer} leads outside the project's own files: it is left alone")
     refuse_special(files.buffer)
-    append(files.buffer, block, title=TITLE.encode(), sync=False)
+    title = TITLES[files.buffer.name].encode()
+    append(files.buffer, block, title=title, sync=False)
     if (copy := files.copy_of(files.buffer)) is not None:
         with contextlib.suppress(OSError):
-            append(copy, block, title=TITLE.encode(), sync=False)
+            append(copy, block, title=title, sync=False)
 
 
-def needs_folding(raw: bytes) -> bool:
-    """Whether hooks appended something that was not brought into one block yet."""
+def fold(files: ProjectFiles) -> None:
+    """Bring the prompts that hooks appended into one block, if they are not there yet."""
+    raw = read_bytes(files.buffer) if files.inside(files.buffer) else b""
     appended = raw.count(f"claude-memory:begin {blocks.PROMPTS} ".encode())
-    return appended > 1 or bool(raw and blocks.HEADINGS[blocks.PROMPTS].encode() not in raw)
+    if appended > 1 or (raw and blocks.HEADINGS[blocks.PROMPTS].encode() not in raw):
+        files.change_block(blocks.PROMPTS, _folded)
 
 
-def folded(lines: list[str]) -> list[str]:
-    """The entries that stay of what hooks appended: marked by family, each once, the newest last."""
+def _folded(lines: list[str]) -> list[str]:
+    """The entries that stay, each once, the newest last; what each settles is told anew every time."""
+    from claude_memory.understand.typed import families
+
     last: dict[str, tuple[bool, str]] = {}
     for line in lines:
         entry = entry_of(line)
         key = f"entry {entry.text}" if entry else line
         last.pop(key, None)  # what is said again is said now
-        last[key] = _marked(line, entry) if entry else (False, line)
+        if entry and entry.label == SAID:
+            settled = ", ".join(families(entry.text.replace(_NEW_LINE, "\n")))
+            last[key] = bool(settled), line.replace(f"Z {SAID}: ", f"Z {settled or SAID}: ", 1)
+        else:
+            last[key] = entry is not None, line
     every = list(last.values())
     settling = [item for item in every[:-NEWEST] if item[0]]
     return [line for _, line in (*settling[-NEWEST:], *every[-NEWEST:])]
-
-
-def _marked(line: str, entry: BufferEntry) -> tuple[bool, str]:
-    """Whether an entry settles something, and its line with what: told by the one ear, anew every time."""
-    if entry.label != SAID:
-        return True, line
-    from claude_memory.understand.typed import families
-
-    settled = ", ".join(families(entry.text.replace(_NEW_LINE, "\n")))
-    return bool(settled), line.replace(f"Z {SAID}: ", f"Z {settled or SAID}: ", 1)
 
 
 def with_note(lines: list[str], entry: BufferEntry) -> list[str]:
@@ -94,7 +89,7 @@ def with_note(lines: list[str], entry: BufferEntry) -> list[str]:
 
 def entry_of(line: str) -> BufferEntry | None:
     """The entry that a line is; None for a line of somebody's own, even one that looks like an entry."""
-    match = _pattern().match(line)
+    match = re.match(_ENTRY, line)
     try:
         at = datetime.fromisoformat(match["at"]).replace(tzinfo=UTC) if match else None
     except ValueError:
@@ -113,8 +108,3 @@ def middle_cut(text: str, characters: int = ENTRY_CHARACTERS) -> str:
     if len(plain) <= characters:
         return plain
     return f"{plain[:head].rstrip()} […] {plain[head - characters :].lstrip()}"
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(_ENTRY)

@@ -17,7 +17,7 @@ from typing import Any
 
 from claude_memory.errors import MemoryFault
 from claude_memory.notes import blocks
-from claude_memory.notes.text_files import edit
+from claude_memory.notes.plain_files import edit
 from claude_memory.redact.erasure import Holder, holds, says, without
 
 _MARKUP = "-*>#| \t[]x"
@@ -41,27 +41,23 @@ def purge(home: Path, holder: Holder, folders: Sequence[Path] = ()) -> None:
 def _purge_file(home: Path, path: Path, holder: Holder) -> None:
     name = path.relative_to(home)
     top = name.parts[0]
-    if _is_database(name) or _is_mirror(name) or top == "backups" or name.parts[:2] == ("spool", "new"):
+    is_mirror = len(name.parts) == 1 and name.suffix == ".jsonl" and name.stem.partition("-")[0] == "memories"
+    if is_mirror or _is_database(name) or top == "backups" or name.parts[:2] == ("spool", "new"):
         return
     if top in ("cache", "spool"):
         if holds(path.read_text("utf-8", "replace"), holder):
             path.unlink()  # made anew from the store, or a capture that nobody can read
-    elif change := _text_without if top == "logs" else _CHANGES.get(path.suffix):
-        edit(path, lambda text: change(text, holder), home=home)
+    elif change := without if top == "logs" else _CHANGES.get(path.suffix):
+        edit(path, lambda text: str(change(text, holder)), home=home)
 
 
 def _is_database(name: Path) -> bool:
     return len(name.parts) == 1 and name.name.startswith("memory.db")
 
 
-def _is_mirror(name: Path) -> bool:
-    return len(name.parts) == 1 and name.suffix == ".jsonl" and name.stem.partition("-")[0] == "memories"
-
-
 def places(paths: Iterable[Path], holder: Holder) -> list[str]:
     """Where the sentences stand, as file:line; folders are read with all that is in them."""
-    files = (file for path in paths for file in _files(path))
-    return list(dict.fromkeys(place for file in files for place in _places(file, holder)))
+    return [place for path in paths for file in _files(path) for place in _places(file, holder)]
 
 
 def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str]:
@@ -72,7 +68,13 @@ def places_in_home(home: Path, holder: Holder, texts: Sequence[str]) -> list[str
         if name.parts[0] == "backups":
             found.append(f"{path} (made before; restoring it takes this out again)")
         elif _is_database(name):
-            found += [str(path)] if _bytes_hold(path, texts) else []
+            with (
+                contextlib.suppress(OSError, ValueError),  # gone meanwhile, or empty
+                path.open("rb") as handle,
+                mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            ):
+                if any(content.find(text.encode("utf-8", "replace")) >= 0 for text in texts):
+                    found.append(str(path))
         else:
             found += _places(path, holder)
     return found
@@ -97,21 +99,6 @@ def _places(path: Path, holder: Holder) -> Iterator[str]:
         return
 
 
-def _bytes_hold(path: Path, texts: Sequence[str]) -> bool:
-    try:
-        with path.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(text.encode("utf-8", "replace")) >= 0 for text in texts)
-    except (OSError, ValueError):  # gone meanwhile, or empty
-        return False
-
-
-# --- what is left of a file
-
-
-def _text_without(text: str, holder: Holder) -> str:
-    return str(without(text, holder))
-
-
 def _blocks_without(text: str, holder: Holder) -> str:
     for block in blocks.find(text.split("\n")):
         if any(_line_says(line, holder) for line in block.machine):
@@ -131,27 +118,26 @@ def _records_without(text: str, holder: Holder) -> str:
     kept = []
     for line in text.split("\n"):
         record = _parsed(line)
-        left = without(record, holder, pieces=True)
-        if left:
-            kept.append(line if left == record else json.dumps(left[0], ensure_ascii=False))
-        elif not record:
+        left = without([record], holder, pieces=True)
+        if left == [record]:
             kept.append(line)
+        elif left:
+            kept.append(json.dumps(left[0], ensure_ascii=False))
     return "\n".join(kept)
 
 
 def _document_without(text: str, holder: Holder) -> str:
-    for document in _parsed(text):
-        left = without(document, holder, pieces=True)
-        return text if left == document else json.dumps(left, ensure_ascii=False, indent=1) + "\n"
-    return text
+    document = _parsed(text)
+    left = without(document, holder, pieces=True)
+    return text if left == document else json.dumps(left, ensure_ascii=False, indent=1) + "\n"
 
 
-def _parsed(text: str) -> list[Any]:
-    """What JSON makes of a text, in a list; an empty one for what is none."""
+def _parsed(text: str) -> Any:
+    """What JSON makes of a text; None for what is none."""
     try:
-        return [json.loads(text)]
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return []
+        return None
 
 
 _CHANGES: dict[str, Callable[[str, Holder], str]] = {

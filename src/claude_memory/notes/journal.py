@@ -15,22 +15,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from claude_memory.model import (
-    Event,
-    EventKind,
-    Kind,
-    MemoryFilter,
-    SearchScope,
-    SessionId,
-    Status,
-    Trust,
-)
+from claude_memory.model import Event, EventKind, Kind, MemoryFilter, SearchScope, SessionId, Status, Trust
 from claude_memory.notes import blocks
 from claude_memory.notes.buffer import middle_cut, session_name
 from claude_memory.notes.person_files import SessionLine, put_session
-from claude_memory.notes.places import project_files
-from claude_memory.notes.project_documents import TABLE_HEAD, ProjectDocuments, row_of
-from claude_memory.notes.text_files import one_line
+from claude_memory.notes.plain_files import TABLE_HEAD, ProjectFiles, one_line, project_files, row_of
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.platform.project import root_of
@@ -109,7 +98,7 @@ class Journal:
 
     def _write_session(self, conversation: Conversation, lines: dict[str, str], since: datetime) -> None:
         """The session's lines: one for each day it was worked on."""
-        exchanges, documents = self._exchanges(conversation), self._documents(conversation)
+        exchanges, files = self._exchanges(conversation), self._files(conversation)
         mark = f" (session {session_name(conversation.session)})"
         days: dict[date, list[Exchange]] = {}
         for exchange in exchanges:
@@ -119,29 +108,47 @@ class Journal:
             if is_meaningful(part):
                 rows = [row for row in self._settled(conversation, conversation.session) if row[0] == day]
                 record = record_of(conversation.session, part, conversation.title)
-                line = session_line(conversation, record, part, rows)
+                line = _session_line(conversation, record, part, rows)
                 name = f"{conversation.session} {line.date}"
                 lines[name] = put_session(self.home, line, written_before=lines.get(name, ""))
-                documents.log_day(day, f"- {one_line(_day_entry(line, record))}{mark}", mark)
+                told = {
+                    "decided": "; ".join(line.decisions),
+                    "committed": "; ".join(f"{each.hash} {each.subject}".strip() for each in record.commits),
+                    "files": ", ".join(line.artifacts[:8]),
+                    "fails": "; ".join(shorten(command.command, 80) for command in record.failing),
+                    "open": "; ".join(line.open_threads),
+                }
+                entry = one_line(_joined(f"{line.time} {line.session}: {line.summary}", told))
+                files.log_day(day, f"- {entry}{mark}", mark)
         learned = list(solved(exchanges))[-MOST_LEARNED:]
-        if learned and (self.on_command or not documents.files.is_shared):
-            documents.add_dated(blocks.LEARNED, learned, conversation.last.astimezone().date())
+        if learned and (self.on_command or not files.is_shared):
+            files.add_dated(blocks.LEARNED, learned, conversation.last.astimezone().date())
 
     def _write_project(self, conversation: Conversation) -> None:
         """What all sessions of a project come to; `conversation` is the newest that grew."""
-        exchanges, documents = self._exchanges(conversation), self._documents(conversation)
+        exchanges, files = self._exchanges(conversation), self._files(conversation)
         found = self.store.archive.session_records(SearchScope((conversation.project,)), SESSIONS)
         records = [record_from_json(parts) for each, parts in found if not each.parent]
         threads = open_threads(record_of(conversation.session, exchanges)) if exchanges else []
-        documents.set_list(blocks.NEXT, threads)
-        if documents.files.is_shared and not self.on_command:
+        files.set_list(blocks.NEXT, threads)
+        if files.is_shared and not self.on_command:
             return
+
         tasks = {one_line(task.title): task.status for exchange in exchanges for task in exchange.tasks}
-        documents.change_block(blocks.TODO, lambda present: _todo(present, tasks))
-        documents.set_list(blocks.UNSOLVED, list(unsolved(records)))
+
+        def todo(present: list[str]) -> list[str]:
+            """The agent's list brought up to date: each task and its status."""
+            kept = {line[6:]: line.startswith("- [x] ") for line in present if line[6:] not in tasks}
+            done = kept | {name: tasks[name] == "completed" for name in tasks if tasks[name] != "deleted"}
+            left = [f"- [ ] {name}" for name in done if not done[name]]
+            finished = [f"- [x] {name}" for name in done if done[name]]
+            return [*left[-MOST_LEFT:], *finished[-MOST_DONE:]]
+
+        files.change_block(blocks.TODO, todo)
+        files.set_list(blocks.UNSOLVED, list(unsolved(records)))
         rows = [row_of(*row) for row in self._settled(conversation)]
-        documents.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
-        documents.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
+        files.change_block(blocks.SETTLED, lambda _: [*TABLE_HEAD, *rows] if rows else [])
+        files.set_list(blocks.WORKSTREAMS, list(workstreams(records)))
 
     def _settled(
         self, conversation: Conversation, session: SessionId | None = None
@@ -150,25 +157,20 @@ class Journal:
         wanted = MemoryFilter(kinds=(Kind.DECISION,), statuses=(Status.ACTIVE,), session=session)
         scope = SearchScope((conversation.project,))
         found = self.store.memories.find(scope, wanted, limit=5 * MOST_ROWS)
-        own = [
-            item
-            for item in sorted(found, key=lambda item: item.created_at, reverse=True)
-            if item.project == conversation.project
-            and item.trust in (Trust.USER, Trust.AGENT)
-            and item.provenance.get("source") != "file"
-        ]
-        reasons = [_REASON.search(item.body) for item in own]
-        return [
-            (item.created_at.astimezone().date(), item.title, shorten(why[1], 200) if why else "")
-            for item, why in zip(own[:MOST_ROWS], reasons, strict=False)
-        ]
+        rows = []
+        for item in sorted(found, key=lambda item: item.created_at, reverse=True):
+            said_here = item.project == conversation.project and item.trust in (Trust.USER, Trust.AGENT)
+            if said_here and item.provenance.get("source") != "file":
+                why = _REASON.search(item.body)
+                reason = shorten(why[1], 200) if why else ""
+                rows.append((item.created_at.astimezone().date(), item.title, reason))
+        return rows[:MOST_ROWS]
 
     def _exchanges(self, conversation: Conversation) -> list[Exchange]:
         return [from_json(parts) for *_, parts in self.store.archive.exchanges(conversation.number)]
 
-    def _documents(self, work: Conversation | Event) -> ProjectDocuments:
-        root = root_of(work.cwd) if work.cwd else self.home
-        return ProjectDocuments(project_files(self.home, work.project, root), self.home)
+    def _files(self, work: Conversation | Event) -> ProjectFiles:
+        return project_files(self.home, work.project, root_of(work.cwd) if work.cwd else self.home)
 
     def watch(self, settings: Settings, now: datetime) -> None:
         """Condense the exchanges of sessions whose window is nearly full: a compaction is near."""
@@ -178,25 +180,11 @@ class Journal:
             path = event.payload.get("transcript_path")
             full = percent_full(Path(path), settings) if event.session and isinstance(path, str) else None
             if full is not None:
-                lines: list[str] = []
-                if 0 < settings.danger_zone_percent <= full:
-                    for conversation in self.store.archive.by_sessions(
-                        SearchScope((event.project,)), [session]
-                    ):
-                        lines += condensed(self._exchanges(conversation))
-                self._documents(event).set_list(blocks.EXCHANGES, lines)
-
-
-def _todo(present: list[str], tasks: Mapping[str, str]) -> list[str]:
-    """The agent's list brought up to date: each task and its status."""
-    done = {line[6:]: line.startswith("- [x] ") for line in present}
-    for task, status in tasks.items():
-        done.pop(task, None)
-        if status != "deleted":
-            done[task] = status == "completed"
-    left = [f"- [ ] {name}" for name in done if not done[name]]
-    finished = [f"- [x] {name}" for name in done if done[name]]
-    return [*left[-MOST_LEFT:], *finished[-MOST_DONE:]]
+                is_near = 0 < settings.danger_zone_percent <= full
+                scope = SearchScope((event.project,))
+                conversations = self.store.archive.by_sessions(scope, [session]) if is_near else ()
+                lines = [line for each in conversations for line in condensed(self._exchanges(each))]
+                self._files(event).set_list(blocks.EXCHANGES, lines)
 
 
 def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
@@ -210,19 +198,23 @@ def is_meaningful(exchanges: Sequence[Exchange]) -> bool:
     )
 
 
-def session_line(
+def _session_line(
     conversation: Conversation,
     record: SessionRecord,
     exchanges: Sequence[Exchange],
     settled: Sequence[tuple[date, str, str]],
 ) -> SessionLine:
-    """A day of a session in a line; what it was, its closing words say."""
+    """A day of a session in a line: the points that closed its last exchange that changed something."""
     ended = record.ended.astimezone()
+    worked = [exchange for exchange in exchanges if exchange.files_edited or exchange.commits]
+    closings = (closing_points(exchange.closing) for exchange in (*reversed(worked), *reversed(exchanges)))
+    points = [_LINK.sub(r"\1", point).rstrip(".;") for point in next(filter(None, closings), ())]
+    told = "; ".join(points or (commit.subject for commit in record.commits))
     return SessionLine(
         date=f"{ended:%Y-%m-%d}",
         session=record.title,
         time=f"{ended:%H:%M}",
-        summary=_summary(record, exchanges),
+        summary=shorten(told or record.first_request or record.title, SUMMARY_CHARACTERS),
         decisions=tuple(f"{what} (why: {why})" if why else what for _, what, why in settled),
         artifacts=tuple(name for name, _ in record.files)[:20],
         open_threads=tuple(open_threads(record)),
@@ -230,26 +222,6 @@ def session_line(
         session_id=conversation.session,
         through=record.ended.isoformat(),
     )
-
-
-def _summary(record: SessionRecord, exchanges: Sequence[Exchange]) -> str:
-    """The points of the closing words of the last exchange that changed something, else of the last one."""
-    worked = [exchange for exchange in exchanges if exchange.files_edited or exchange.commits]
-    closings = (closing_points(exchange.closing) for exchange in (*reversed(worked), *reversed(exchanges)))
-    points = [_LINK.sub(r"\1", point).rstrip(".;") for point in next(filter(None, closings), ())]
-    told = "; ".join(points or (commit.subject for commit in record.commits))
-    return shorten(told or record.first_request or record.title, SUMMARY_CHARACTERS)
-
-
-def _day_entry(line: SessionLine, record: SessionRecord) -> str:
-    told = {
-        "decided": "; ".join(line.decisions),
-        "committed": "; ".join(f"{commit.hash} {commit.subject}".strip() for commit in record.commits),
-        "files": ", ".join(line.artifacts[:8]),
-        "fails": "; ".join(shorten(command.command, 80) for command in record.failing),
-        "open": "; ".join(line.open_threads),
-    }
-    return _joined(f"{line.time} {line.session}: {line.summary}", told)
 
 
 def _joined(head: str, told: Mapping[str, str]) -> str:
@@ -345,24 +317,18 @@ def percent_full(transcript: Path, settings: Settings) -> float | None:
             message = json.loads(line)["message"] if b'"usage"' in line else {}
             counts = [message["usage"].get(name) for name in _PARTS] if message else []
             if tokens := sum(count for count in counts if isinstance(count, int)):
-                return 100 * tokens / _window(str(message.get("model") or "").lower(), settings)
+                model = str(message.get("model") or "").lower()
+                told = settings.context_window or (LONG_WINDOW if "[1m]" in model else 0)
+                sizes = (size for start, size in WINDOWS.items() if model.startswith(start))
+                return 100 * tokens / (told or next(sizes, DEFAULT_WINDOW))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # the first line may be cut, the last half-written
     return None
 
 
-def _window(model: str, settings: Settings) -> int:
-    """The size of a model's window in tokens; a setting above 0 says it outright."""
-    told = settings.context_window or (LONG_WINDOW if "[1m]" in model else 0)
-    return told or next((size for start, size in WINDOWS.items() if model.startswith(start)), DEFAULT_WINDOW)
-
-
-def condensed(exchanges: Sequence[Exchange]) -> list[str]:
-    lines = []
+def condensed(exchanges: Sequence[Exchange]) -> Iterator[str]:
     for exchange in exchanges[-CONDENSED_EXCHANGES:]:
         for request in exchange.asked:
-            lines.append(f"{exchange.began:%H:%M} asked: {middle_cut(request.words, ASKED_CHARACTERS)}")
+            yield f"{exchange.began:%H:%M} asked: {middle_cut(request.words, ASKED_CHARACTERS)}"
         if exchange.closing:
-            answer = middle_cut(exchange.closing, ANSWERED_CHARACTERS)
-            lines.append(f"{exchange.ended:%H:%M} answered: {answer}")
-    return lines
+            yield f"{exchange.ended:%H:%M} answered: {middle_cut(exchange.closing, ANSWERED_CHARACTERS)}"

@@ -8,40 +8,62 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.lifecycle.drafting import clean
-from claude_memory.model import Project, ProjectId, ProjectIdentity, Scope, Trust
-from claude_memory.notes import blocks, buffer, index, person_files, places
+from claude_memory.model import Project, ProjectIdentity, Scope, Trust
+from claude_memory.notes import blocks, buffer, index, person_files, plain_files
 from claude_memory.notes.index import FileSource
 from claude_memory.notes.journal import Journal
-from claude_memory.notes.places import ON_DEMAND, ProjectFiles, files_under, project_files
-from claude_memory.notes.project_documents import ProjectDocuments, Proposal
-from claude_memory.notes.text_files import MAX_BYTES, FileProblem, Lines, edit, one_line, read_lines
+from claude_memory.notes.plain_files import ProjectFiles, files_under, one_line, project_files, read_lines
 from claude_memory.platform import project as projects
-from claude_memory.platform.files import FOLDER
+from claude_memory.platform.files import FOLDER, private_folder, write_atomically
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 
 NOTES = (".md", ".markdown", ".mdx")
 SYNC_SECONDS = 2.0
+MEMORY_TEMPLATE = """
+## Project state
+
+<!-- what it is, what works, what is missing -->
+
+## Active Workstreams
+
+<!-- what is being worked on, and how it stands -->
+
+## Architecture decisions
+
+<!-- claude-memory decide "what" --why "why" -->
+"""
+MOST_PROPOSED = 30
 _SKIPPED = ("node_modules", "__pycache__")
+_LEAD = re.compile(r"^(?:\s*(?:[-*+]|\d+[.)])\s+)?(?:\d\d:\d\d\s+)?")
+_DECIDED = re.compile(r"decided: (.*?)(?= · | \(session |$)")
+_LASTING = {"decision", "architecture", "correction", "value"}
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeFolder:
-    """A folder of notes, and what of it is indexed."""
-
+class KnowledgeFolder(NamedTuple):
     folder: Path
     exists: bool
     notes: int
     indexed: int
     pieces: int
+
+
+class Proposal(NamedTuple):
+    lines: tuple[str, ...]
+    diff: str
+
+    def added(self, present: list[str]) -> list[str]:
+        return [*(line for line in self.lines if line not in present), *present]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +80,6 @@ class NotesBook:
     def files(self) -> ProjectFiles:
         return project_files(self.home, self.project.id, self.root)
 
-    @property
-    def documents(self) -> ProjectDocuments:
-        """The project's documents, to be written."""
-        return ProjectDocuments(self.files, self.home)
-
-    # --- store and files kept together
-
     def sync(self) -> index.Synced:
         """Bring the files up to the last sessions and the store up to the files, whatever time it takes."""
         self.keep_up(on_command=True)
@@ -77,22 +92,20 @@ class NotesBook:
         journal.keep_up(now)
         journal.watch(self.settings, now)
         for project, root in self._at_work():
-            ProjectDocuments(project_files(self.home, project.id, root), self.home).fold_buffer()
+            buffer.fold(project_files(self.home, project.id, root))
 
     def read_files(self, *, budget_seconds: float | None = None) -> index.Synced:
         """Bring the store up to what the files of the person, this project and the knowledge base say."""
-        state = index.FileIndex(self.home, self.settings.store)
-        sources = self._sources()
-        if not sources and not state.known:
-            return index.Synced()
-        return state.sync(self.store, sources, budget_seconds)
+        return self._index().sync(self._sources(), budget_seconds)
+
+    def _index(self) -> index.FileIndex:
+        return index.FileIndex(self.home, self.settings.store, self.store)
 
     def knowledge_folders(self) -> list[Path]:
         """The folders of notes, as set; those that are there or not."""
         return [Path(name).expanduser().absolute() for name in self.settings.knowledge]
 
     def _at_work(self) -> Iterator[tuple[Project, Path]]:
-        """Every project that has files."""
         for project in self.store.projects():
             root = Path(project.path)
             if (self.home / "projects" / project.id).is_dir() or (root / FOLDER).is_dir():
@@ -105,35 +118,36 @@ class NotesBook:
             files = project_files(self.home, project.id, root)
             # Those that came with a clone are nobody's word yet.
             trusts = {files.base: Trust.USER, **dict.fromkeys(files.imported, Trust.IMPORTED)}
-            if files.all():
-                sources += (_of_project(base, project.id, trust, root) for base, trust in trusts.items())
-        own = [self.home / "MEMORY.md", self.home / person_files.REFLECTIONS]
-        own = [path for path in (*own, *person_files.session_logs(self.home)) if path.is_file()]
+            for base, trust in trusts.items() if files.all() else ():
+                paths = [path for path in files_under(base) if ProjectFiles(base, base).inside(path)]
+                starts = ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep)
+                own = tuple(str(base / start) for start in starts)
+                sources.append(FileSource(paths, project.id, trust, Scope.PROJECT, own, base, root))
+        person = [self.home / "MEMORY.md", self.home / person_files.REFLECTIONS]
+        person = [path for path in (*person, *person_files.session_logs(self.home)) if path.is_file()]
         folders = [folder for folder in self.knowledge_folders() if folder.is_dir()]
-        if own or folders:
+        if person or folders:
             # What belongs to the person and no project still needs one to stand under.
             path = str(self.home)
             id_ = self.store.project_for(ProjectIdentity((f"path:{path}",), self.home.name, path)).id
-            prefixes = tuple(
-                f"{self.home}{os.sep}{name}" for name in ("MEMORY.md", "reflections.", "sessions/")
-            )
-            projects = self._projects_by_name()
-            sources.append(FileSource(own, id_, Trust.USER, Scope.USER, prefixes, projects=projects))
-            sources += [_of_knowledge(folder, id_) for folder in folders]
+            own = tuple(f"{path}{os.sep}{start}" for start in ("MEMORY.md", "reflections.", "sessions/"))
+            # A line of these files that names its project belongs there; a name of two is none's.
+            every = self.store.projects()
+            names = Counter(project.name for project in every)
+            called = {project.name: project.id for project in every if names[project.name] == 1}
+            called |= {project.id: project.id for project in every}
+            sources.append(FileSource(person, id_, Trust.USER, Scope.USER, own, projects=called))
+            for folder in folders:
+                inside = (str(folder) + os.sep,)
+                notes = FileSource(notes_in(folder), id_, Trust.USER, Scope.USER, inside, folder)
+                sources.append(notes._replace(shown_from=folder.parent, by_name=False))
         return sources
-
-    def _projects_by_name(self) -> dict[str, ProjectId]:
-        """A line of the person's files that names its project belongs there; a name of two is none's."""
-        projects = self.store.projects()
-        names = Counter(project.name for project in projects)
-        by_name = {project.name: project.id for project in projects if names[project.name] == 1}
-        return by_name | {project.id: project.id for project in projects}
 
     # --- what people and agents write on purpose
 
     def sessions(
         self, days: int, *, all_projects: bool = False
-    ) -> tuple[Sequence[person_files.SessionLine], Sequence[FileProblem]]:
+    ) -> tuple[Sequence[person_files.SessionLine], Sequence[plain_files.FileProblem]]:
         """The last days of the session log, and lines of it that cannot be read."""
         wanted = None if all_projects else self.project.id
         return person_files.recent_sessions(self.home, today=_today(), days=days, project=wanted)
@@ -143,15 +157,11 @@ class NotesBook:
     ) -> tuple[Path, person_files.SessionLine]:
         """Add a line to today's session log; `lists` are decisions, artifacts and open threads."""
         now, summary = datetime.now().astimezone(), one_line(clean(text))
-        line = person_files.SessionLine(
-            date=f"{now:%Y-%m-%d}",
-            session=clean(title) if title else summary[:80],
-            time=f"{now:%H:%M}",
-            summary=summary,
-            project=self.project.id,
-            session_id=os.environ.get("CLAUDE_MEMORY_SESSION", ""),
-            **{name: tuple(map(clean, texts)) for name, texts in lists.items()},  # type: ignore[arg-type]
-        )
+        name = clean(title) if title else summary[:80]
+        line = person_files.SessionLine(f"{now:%Y-%m-%d}", name, f"{now:%H:%M}", summary)
+        cleaned = {name: tuple(map(clean, texts)) for name, texts in lists.items()}
+        session = os.environ.get("CLAUDE_MEMORY_SESSION", "")
+        line = line._replace(project=self.project.id, session_id=session, **cleaned)  # type: ignore[arg-type]
         return self._written(person_files.append_session(self.home, line)), line
 
     def reflect(self, type_: str, text: str, *, by_agent: bool) -> tuple[Path, person_files.Piece]:
@@ -165,16 +175,26 @@ class NotesBook:
         content = clean(text)
         if not content.strip():
             raise InvalidInput("a lesson needs a text")
-        self.documents.add_dated(blocks.AGENT_LESSONS if by_agent else blocks.LESSONS, [content], _today())
+        self.files.add_dated(blocks.AGENT_LESSONS if by_agent else blocks.LESSONS, [content], _today())
         return self._written(self.files.lessons), content
 
     def decide(self, text: str, why: str, *, by_agent: bool) -> tuple[Path, str, str]:
-        """Add a decision and its reason to the table in the project's MEMORY.md."""
+        """Add a decision and its reason to the table in the project's MEMORY.md, unless it stands there.
+
+        An agent's is shown as a quotation until a person moves the row to the other table.
+        """
         what, reason = clean(text), clean(why)
-        self.documents.add_decision(what, reason, day=_today(), by_agent=by_agent)
+
+        def rows(present: list[str]) -> list[str]:
+            known = {line: cells for line in present if (cells := plain_files.cells_of(line))}
+            if one_line(what) in {cells[1] for cells in known.values()}:
+                return present
+            return [*plain_files.TABLE_HEAD, plain_files.row_of(_today(), what, reason), *known]
+
+        self.files.change_block(blocks.AGENT_DECISIONS if by_agent else blocks.DECISIONS, rows)
         return self._written(self.files.memory), what, reason
 
-    def buffer(self) -> Lines:
+    def buffer(self) -> plain_files.Lines:
         return read_lines(self.files.buffer)
 
     def add_to_buffer(self, text: str, *, by_agent: bool) -> tuple[Path, str]:
@@ -182,21 +202,15 @@ class NotesBook:
         session = buffer.session_name(os.environ.get("CLAUDE_MEMORY_SESSION", ""))
         entry = buffer.BufferEntry(datetime.now(UTC), buffer.NOTE, content, session)
         name = blocks.AGENT_NOTES if by_agent else blocks.NOTES
-        self.documents.change_block(name, lambda present: buffer.with_note(present, entry))
+        self.files.change_block(name, lambda present: buffer.with_note(present, entry))
         return self._written(self.files.buffer), content
 
     def clear_buffer(self) -> bool:
         """Empty our blocks of the working buffer, once what was said there is remembered."""
         self._written(self.files.buffer)
-        return self.documents.clear_buffer()
-
-    def propose(self, days: int) -> Proposal:
-        """What of the last days' logs belongs into MEMORY.md."""
-        return self.documents.propose(since=_today() - timedelta(days=days - 1))
-
-    def apply(self, proposal: Proposal) -> None:
-        self.documents.apply(proposal)
-        self._written(self.files.memory)
+        names = blocks.IN_FILES[plain_files.BUFFER]
+        changed = [name for name in names if self.files.change_block(name, lambda _: ())]
+        return bool(changed)
 
     def add_note(self, name: str, text: str, *, by_agent: bool) -> Path:
         """Add to a note of the knowledge base, or begin it; what agents add is marked as theirs."""
@@ -214,22 +228,53 @@ class NotesBook:
             return blocks.updated(body, blocks.AGENT_NOTES, [*present, f"- {one_line(addition)}"])
 
         path = folders[0] / f"{stem}.md"
-        edit(path, change, home=self.home)
+        plain_files.edit(path, change, home=self.home)
         return self._written(path)
 
     def knowledge(self) -> list[KnowledgeFolder]:
-        known = index.FileIndex(self.home, self.settings.store).known
+        known = self._index().known
         rows = []
         for folder in self.knowledge_folders():
             there = [str(path) for path in notes_in(folder)]
-            indexed = [known[path] for path in there if path in known]
-            pieces = sum(len(file.memories) for file in indexed)
-            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(indexed), pieces))
+            pieces = [len(known[path].memories) for path in there if path in known]
+            rows.append(KnowledgeFolder(folder, folder.is_dir(), len(there), len(pieces), sum(pieces)))
         return rows
+
+    def propose(self, days: int) -> Proposal:
+        """What the logs of the last days settled and MEMORY.md does not say yet."""
+        import difflib
+
+        path = self.files.memory
+        before = plain_files.read_bytes(path).decode("utf-8", "surrogateescape")
+        lines = tuple(self._not_distilled_yet(before, _today() - timedelta(days=days - 1)))[:MOST_PROPOSED]
+        proposal = Proposal(lines, "")
+        after = plain_files.with_block(before, path, blocks.DISTILLED, proposal.added)
+        names = ("MEMORY.md", "MEMORY.md, with what was distilled")
+        diff = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+        return proposal._replace(diff="\n".join(diff))
+
+    def apply(self, proposal: Proposal) -> None:
+        """Add what was proposed, to whatever the file says by now."""
+        self.files.change_block(blocks.DISTILLED, proposal.added)
+        self._written(self.files.memory)
+
+    def _not_distilled_yet(self, memory: str, since: date) -> Iterator[str]:
+        files, known, seen = self.files, _words(memory), {""}
+        for path in sorted((files.base / "memory").glob("????-??-??.md")):
+            if path.stem < f"{since:%Y-%m-%d}" or not files.inside(path):
+                continue
+            for text in (text for _, line in read_lines(path).lines for text in _lasting(line)):
+                words = _words(text)
+                if words not in known and words not in seen:
+                    seen.add(words)
+                    yield f"- {path.stem}: {text}"
 
     def unapproved(self, *, repo: bool) -> list[Path]:
         """Files of the project's folder that came with a clone, and that the person never took over."""
-        return places.unapproved(self.home, self.project.id, self.root, repo=repo)
+        if plain_files.is_approved(self.home, self.project.id, self.root):
+            return []
+        at_top = files_under(self.root) if repo or plain_files.is_repo_layout(self.root) else []
+        return [*files_under(self.root / FOLDER), *at_top]
 
     def prepare(self, layout: str | None) -> tuple[projects.Prepared, list[Path]]:
         """Give the project its own folder; what stands there is the person's word from now on.
@@ -237,8 +282,20 @@ class NotesBook:
         Returns the folder, and files that were brought back into it from their copies in the home.
         """
         done = projects.prepare(self.root, layout)
-        places.approve(self.home, self.project.id, self.root)
-        return done, places.bring_back(self.files)
+        plain_files.approve(self.home, self.project.id, self.root)
+        return done, plain_files.bring_back(self.files)
+
+    def put_templates(self) -> list[Path]:
+        made = []
+        files = self.files
+        for path in (files.memory, files.todo, files.lessons):
+            if not path.exists() and files.inside(path):
+                private_folder(path.parent)
+                rest = MEMORY_TEMPLATE if path == files.memory else ""
+                text = f"{plain_files.TITLES[path.name]}\n{plain_files.INVITATIONS[path.name]}\n{rest}"
+                write_atomically(path, text.encode())
+                made.append(path)
+        return made
 
     def _written(self, path: Path) -> Path:
         """Read what was just written; if the store is busy, the next drain does."""
@@ -247,34 +304,31 @@ class NotesBook:
         return path
 
 
-def _of_project(base: Path, project: ProjectId, trust: Trust, root: Path) -> FileSource:
-    paths = [path for path in files_under(base) if ProjectFiles(base, base).inside(path)]
-    prefixes = tuple(str(base / name) for name in ("MEMORY.md", "memory" + os.sep, "tasks" + os.sep))
-    return FileSource(paths, project, trust, Scope.PROJECT, prefixes, root=base, shown_from=root)
-
-
-def _of_knowledge(folder: Path, project: ProjectId) -> FileSource:
-    return FileSource(
-        notes_in(folder),
-        project,
-        Trust.USER,
-        Scope.USER,
-        (str(folder) + os.sep,),
-        root=folder,
-        shown_from=folder.parent,
-        by_name=False,
-    )
-
-
-def notes_in(folder: Path) -> Iterable[Path]:
+def notes_in(folder: Path) -> Iterator[Path]:
     """Every note below a folder: no hidden folders, no links, nothing huge."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
         for name in sorted(names):
             path = Path(place, name)
-            is_note = name.lower().endswith(NOTES) and name[0] != "." and name not in ON_DEMAND
-            if is_note and not path.is_symlink() and path.stat().st_size <= MAX_BYTES:
+            is_note = name.lower().endswith(NOTES) and name[0] != "." and name not in plain_files.ON_DEMAND
+            if is_note and not path.is_symlink() and path.stat().st_size <= plain_files.MAX_BYTES:
                 yield path
+
+
+def _lasting(line: str) -> Iterator[str]:
+    """What a line of a log settles; an entry of a session names its decisions itself."""
+    from claude_memory.understand.typed import families
+
+    if decided := _DECIDED.search(line):
+        yield from (one_line(part) for part in decided[1].split("; ") if part.strip())
+        return
+    text = _LEAD.sub("", line).strip()
+    if text and not text.startswith(("#", "<!--", "|")) and not _LASTING.isdisjoint(families(text)):
+        yield one_line(text)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"[^\w]+", " ", text.lower()).strip()
 
 
 def _today() -> date:

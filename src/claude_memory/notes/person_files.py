@@ -7,32 +7,24 @@ line with `through` was made from its record and grows with it; any other line i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memory_id
+from claude_memory.notes import plain_files
 from claude_memory.notes.blocks import short
-from claude_memory.notes.text_files import (
-    FileProblem,
-    Lines,
-    edit,
-    json_line,
-    read_lines,
-    records_of,
-    with_line,
-)
+from claude_memory.notes.plain_files import edit, json_line, one_line, read_lines, records_of, with_line
 
 REFLECTIONS = "reflections.jsonl"
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
 BY_AGENT = "agent"  # a record that says nothing is a person's
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One thing a plain file says. The key tells it from others of the same file and outlives an edit."""
 
     key: str
@@ -58,8 +50,7 @@ def moment(text: str) -> datetime | None:
 # --- session logs
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLine:
+class SessionLine(NamedTuple):
     """What one session was: the line's fields, and where it stands."""
 
     date: str
@@ -77,25 +68,20 @@ class SessionLine:
 
     def record(self) -> dict[str, Any]:
         """As it stands in the file; where and from whom it is, only if it says so."""
-        told = {name: getattr(self, name) for name in _RECORD}
-        return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
+        told = zip(_RECORD, self, strict=False)
+        return {name: value for name, value in told if value or name not in _OPTIONAL}
 
 
-_RECORD = tuple(field.name for field in fields(SessionLine))[:-2]
+_RECORD = SessionLine._fields[:-2]
 _LISTS, _OPTIONAL = _RECORD[4:7], _RECORD[7:]
 
 
-def session_log(home: Path, day: str) -> Path:
-    return home / "sessions" / f"{day}.jsonl"
-
-
 def session_logs(home: Path) -> list[Path]:
-    """Every day's file, oldest first."""
     return sorted((home / "sessions").glob("????-??-??.jsonl"))
 
 
 def append_session(home: Path, line: SessionLine) -> Path:
-    path = session_log(home, line.date)
+    path = home / "sessions" / f"{line.date}.jsonl"
     edit(path, lambda text: with_line(text, json_line(line.record())), home=home)
     return path
 
@@ -119,7 +105,7 @@ def put_session(home: Path, line: SessionLine, *, written_before: str = "") -> s
             return with_line(text, made)
         return "".join([*lines[:place], made, *lines[place + 1 :]])
 
-    edit(session_log(home, line.date), change, home=home)
+    edit(home / "sessions" / f"{line.date}.jsonl", change, home=home)
     return hashes[-1]
 
 
@@ -138,12 +124,12 @@ def _is_ours(raw: str, session: str) -> bool:
 
 def recent_sessions(
     home: Path, *, today: date, days: int = 3, project: str | None = None
-) -> tuple[list[SessionLine], list[FileProblem]]:
+) -> tuple[list[SessionLine], list[plain_files.FileProblem]]:
     """The lines of the last days, newest first; of one project, if named, and of no project."""
     lines: list[SessionLine] = []
-    problems: list[FileProblem] = []
+    problems: list[plain_files.FileProblem] = []
     for back in range(-1, days):  # a session logged in a zone ahead of this one is from tomorrow
-        path = session_log(home, str(today - timedelta(days=back)))
+        path = home / "sessions" / f"{today - timedelta(days=back)}.jsonl"
         records, faults = records_of(read_lines(path))
         problems += faults
         present = [_session_line(value, path, number) for number, value in reversed(records)]
@@ -157,9 +143,8 @@ def _session_line(value: Mapping[str, Any], path: Path, number: int) -> SessionL
     return SessionLine(**{**told, "date": told["date"] or path.stem}, path=path, line=number)
 
 
-def of_session_log(lines: Lines) -> list[Piece]:
+def of_session_log(lines: plain_files.Lines) -> Iterator[Piece]:
     """What people and agents wrote there; a line made from a session's record is found by that record."""
-    pieces = []
     for number, value in records_of(lines)[0]:
         line = _session_line(value, lines.path, number)
         parts = [line.summary, *(f"Decided: {text}" for text in line.decisions)]
@@ -167,10 +152,9 @@ def of_session_log(lines: Lines) -> list[Piece]:
         parts += [f"Open: {text}" for text in line.open_threads]
         body = "\n".join(filter(None, parts))
         if body and not line.through:
-            piece = Piece(body[:500], Kind.SUMMARY, body, number, line.session, by_agent=True)
             at = moment(f"{line.date}T{line.time}") or moment(line.date)
-            pieces.append(replace(piece, created_at=at, session=line.session_id, project=line.project))
-    return pieces
+            piece = Piece(body[:500], Kind.SUMMARY, body, number, line.session, created_at=at, by_agent=True)
+            yield piece._replace(session=line.session_id, project=line.project)
 
 
 def _text(value: Mapping[str, Any], key: str) -> str:
@@ -186,18 +170,17 @@ def _texts(value: Any) -> tuple[str, ...]:
 # --- reflections: patterns, insights and ideas; a person's go with them, an agent's stay in their project
 
 
-def of_reflections(lines: Lines) -> list[Piece]:
+def of_reflections(lines: plain_files.Lines) -> list[Piece]:
     """What the file says, oldest first; an unknown type counts as a reflection."""
-    return [
-        _reflection(value, line) for line, value in records_of(lines)[0] if _text(value, "content").strip()
-    ]
+    every = records_of(lines)[0]
+    return [_reflection(value, line) for line, value in every if _text(value, "content").strip()]
 
 
 def _reflection(value: Mapping[str, Any], line: int) -> Piece:
     content, kind = _text(value, "content"), KINDS.get(_text(value, "type"), Kind.REFLECTION)
     by_agent, at = value.get("by") == BY_AGENT, moment(_text(value, "date"))
     piece = Piece(f"{kind.value}:{content[:500]}", kind, content, line, created_at=at, by_agent=by_agent)
-    return replace(piece, project=_text(value, "project") if by_agent else "")
+    return piece._replace(project=_text(value, "project") if by_agent else "")
 
 
 def reflections(home: Path) -> list[Piece]:
@@ -205,7 +188,6 @@ def reflections(home: Path) -> list[Piece]:
 
 
 def memory_of_reflection(home: Path, item: Piece) -> MemoryId:
-    """The memory that stands for a reflection in the store."""
     return memory_id(f"file:{home / REFLECTIONS}:{item.key}")
 
 
@@ -216,12 +198,7 @@ def add_reflection(
         raise InvalidInput(f"unknown type {type_!r}: one of {', '.join(KINDS)}")
     if not content.strip():
         raise InvalidInput("a reflection needs a text")
-    record = {
-        "type": type_,
-        "content": " ".join(content.split()),
-        "date": f"{now:%Y-%m-%d}",
-        "project": project,
-    }
+    record = {"type": type_, "content": one_line(content), "date": f"{now:%Y-%m-%d}", "project": project}
     record |= {"by": BY_AGENT} if by_agent else {}
     edit(home / REFLECTIONS, lambda text: with_line(text, json_line(record)), home=home)
     return _reflection(record, 0)

@@ -7,9 +7,8 @@ works under the task's lock and leaves every file whole. Lists are made from fol
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -20,9 +19,9 @@ from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import documents, model
+from claude_memory.tasks.documents import Storage, storage_for
 from claude_memory.tasks.model import Entry, Part, Problem, Session, TaskRecord, TaskStatus, TaskSummary
 from claude_memory.tasks.session_files import SessionManager, changing, read_session
-from claude_memory.tasks.storage import Storage, storage_for
 
 if TYPE_CHECKING:
     from claude_memory.tasks.project_context import ContextKeeper
@@ -31,6 +30,7 @@ DEFAULT_PATTERN = "{task}-{session}-{phase}.md"
 DEFAULT_TOKENS = 300
 _PATTERN = re.compile(r'(?!\.)(?:[^/\\:*?"<>|{}]|\{(?:task|session|timestamp|phase)\})+\.md')
 _PATTERN_KEY = "task_file_pattern"
+_BEFORE = {Part.PLAN: Part.SCRATCHPAD, Part.PROGRESS: Part.PLAN}  # which step comes before which
 
 
 class MemoryAPI:
@@ -45,7 +45,7 @@ class MemoryAPI:
         by: str | None = None,
         storage: Storage | None = None,
     ) -> None:
-        self.by = model.signed(by) if by else model.me()
+        self.by = model.writer(by)
         self.storage = storage or storage_for(project, storage_path=storage_path)
         self.session_manager = SessionManager(storage=self.storage, session=session, by=self.by)
 
@@ -62,7 +62,6 @@ class MemoryAPI:
 
     @property
     def order(self) -> WorkflowEnforcer:
-        """Which step is next, and which are out of order."""
         return WorkflowEnforcer(self)
 
     def signed(self, by: str) -> MemoryAPI:
@@ -85,30 +84,41 @@ class MemoryAPI:
                     return path
                 created = before.created_at
                 self.storage.copy(documents.keep_version(path))
-            head = self._front_matter(record, Part.SCRATCHPAD, by or self.by, created)
+            since, signed = documents.stamp(created or datetime.now(UTC)), model.signature(by or self.by)
+            head = self._head(record, Part.SCRATCHPAD, created=since, by=signed)
             self.storage.write(path, head + documents.encoded(f"\n{text}\n"))
         return path
 
     update_scratchpad = create_scratchpad
 
     def restore_scratchpad(self, task: str, number: int, *, session: str | None = None) -> Path:
-        """Make an earlier text the present one."""
-        record = self._find(task, session)
-        if Part.SCRATCHPAD not in record.files:
+        earlier = self._earlier(task, session)
+        if earlier is None:
             raise NotFound(f"task {task!r} has no scratchpad, so there is no earlier text")
-        text = documents.version_text(self._checked_path(record, Part.SCRATCHPAD), number)
+        if number not in earlier:
+            raise NotFound(f"task {task!r} has no version {number}; it has {len(earlier)}, see --history")
+        text = documents.read(earlier[number]).text
         # The text is an earlier one, perhaps not of whoever restores it, perhaps come with a clone.
         return self.create_scratchpad(task, text, session=session, by=f"restored by {self.by}")
 
     def get_scratchpad(self, task: str, *, session: str | None = None) -> str | None:
-        document = self._document(self._find(task, session), Part.SCRATCHPAD)
-        return document.text if document else None
+        path = self._path(self._find(task, session), Part.SCRATCHPAD)
+        return documents.read(path).text if path else None
 
     def scratchpad_history(self, task: str, *, session: str | None = None) -> list[model.Version]:
         """Earlier texts of the scratchpad, oldest first; they stand even where it was removed itself."""
+        versions = []
+        for number, path in sorted((self._earlier(task, session) or {}).items()):
+            document, saved = documents.read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            by, size = document.fields.get("by", ""), len(document.text)
+            versions.append(model.Version(number, saved, by, size, path))
+        return versions
+
+    def _earlier(self, task: str, session: str | None) -> dict[int, Path] | None:
+        """Earlier texts by number; None for a task without a scratchpad."""
         record = self._find(task, session)
         begun = Part.SCRATCHPAD in record.files
-        return documents.versions(self._checked_path(record, Part.SCRATCHPAD)) if begun else []
+        return documents.versions(self._checked_path(record, Part.SCRATCHPAD)) if begun else None
 
     # --- plan: written once, amendments stand below it
 
@@ -117,15 +127,16 @@ class MemoryAPI:
     ) -> Path:
         """Write the plan; it cannot be changed afterwards, only amended."""
         text = _some(content, "a plan")
-        present = self.parts(task)
-        if session is None and Part.PLAN in present:  # before anything is entered in an index
-            raise _planned(task, self._find(task).path(Part.PLAN))
-        marks = [*map(kept, marks), *(() if Part.SCRATCHPAD in present else ("unexplored",))]
+        explored = Part.SCRATCHPAD in self.parts(task)
+        marks = [*map(kept, marks), *(() if explored else ("unexplored",))]
         record, path = self._begun(task, Part.PLAN, session)
         with self._lock(record):
             if path.exists():
-                raise _planned(task, path)
-            head = self._front_matter(record, Part.PLAN, self.by, marks=marks)
+                raise Conflict(
+                    f"task {task!r} has a plan already, in {path}; plans are written once: "
+                    f'`claude-memory plan "{task}" --amend "why"` adds to it'
+                )
+            head = self._head(record, Part.PLAN, **({"marks": ", ".join(marks)} if marks else {}))
             added, tail = documents.continued(documents.parse(head).tail, text, now=None)
             self.storage.write(path, head + added, mode=self.storage.read_only)
             documents.write_end(path, tail)
@@ -165,14 +176,13 @@ class MemoryAPI:
         record, path = self._begun(task, Part.PROGRESS, session)
         with self._lock(record):
             if not path.exists():
-                self.storage.write(path, self._front_matter(record, Part.PROGRESS, self.by))
+                self.storage.write(path, self._head(record, Part.PROGRESS))
             planned = self._path(record, Part.PLAN) is not None
             self._append(path, text, (*map(kept, marks), *(() if planned else ("unplanned",))))
         documents.make_durable(path)  # after the lock, so that many writers share one wait for the disk
         return path
 
     def get_progress(self, task: str, *, session: str | None = None) -> list[Entry]:
-        """All entries of the record, in order."""
         return self._entries(self._find(task, session), Part.PROGRESS)
 
     def _append(self, path: Path, text: str, marks: Sequence[str]) -> None:
@@ -182,10 +192,7 @@ class MemoryAPI:
         self.storage.append(path, added)
         documents.write_end(path, tail)
 
-    # --- what is there
-
     def parts(self, task: str, session: str | None = None) -> set[Part]:
-        """Which documents of a task are there."""
         record = self._located(task, session)
         return {part for part in Part if record and self._path(record, part)}
 
@@ -195,19 +202,21 @@ class MemoryAPI:
         if not (all_sessions or session):
             current = self.session_manager.current_id()
             pieces = [piece for piece in pieces if piece.session_id == current]
-        summaries: list[TaskSummary] = []
-        for owner in pieces:
-            listing = _listing(owner.folder)
-            summaries += filter(None, (_summary(record, listing) for record in owner.tasks.values()))
+        summaries = (
+            summary for piece in pieces for summary in _summaries(piece.folder, piece.tasks.values())
+        )
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 
     def get_task_status(self, task: str, *, session: str | None = None) -> TaskStatus:
         """Phase, files, counts and problems of a task, whichever session it is of."""
         record = self._find(task, session)
-        summary = _summary(record, _listing(record.folder))
+        summary = next(_summaries(record.folder, [record]), None)
         if summary is None:
             raise NotFound(f"the files of task {task!r} are gone; `claude-memory status --recover` may help")
         progress = self._entries(record, Part.PROGRESS)
+        present = {file.part for file in summary.files}
+        explored = f'claude-memory plan "{summary.name}" --from-scratchpad'
+        planned = f'claude-memory append "{summary.name}" "..."'
         return TaskStatus(
             **{**asdict(summary), "files": summary.files},
             entries=len(progress),
@@ -215,17 +224,10 @@ class MemoryAPI:
             amendments=max(0, len(self._entries(record, Part.PLAN)) - 1),
             last_entry=progress[-1] if progress else None,
             problems=tuple(self._problems(record)),
-            next_step=model.next_step(summary.name, {file.part for file in summary.files}),
+            next_step=explored if present == {Part.SCRATCHPAD} else planned,
         )
 
-    def export_task(
-        self,
-        task: str,
-        format: str = "json",  # noqa: A002 - the published name
-        *,
-        session: str | None = None,
-    ) -> Any:
-        """The whole task: a mapping for `json`, text for `md` and `html`."""
+    def export_task(self, task: str, format: str = "json", *, session: str | None = None) -> Any:  # noqa: A002
         from claude_memory.tasks import views
 
         return views.export(self, task, format, session)
@@ -245,10 +247,7 @@ class MemoryAPI:
         """Bring such files back. A project folder that was gone is made again: open a new MemoryAPI."""
         return self.storage.recover()
 
-    # --- plans and past entries that were changed after they were written
-
     def verify(self, task: str | None = None, session: str | None = None) -> list[Problem]:
-        """Check one task, or all."""
         records = self._records() if task is None else [self._find(task, session)]
         return [problem for record in records for problem in self._problems(record)]
 
@@ -256,23 +255,20 @@ class MemoryAPI:
 
     def _problems(self, record: TaskRecord) -> Iterator[Problem]:
         for part in (Part.PLAN, Part.PROGRESS):
-            if part in record.files:
-                yield from self._problems_of(record, part)
-
-    def _problems_of(self, record: TaskRecord, part: Part) -> list[Problem]:
-        path = record.path(part)
-        try:
-            wrong = _faults(self.storage.inside(path))
-            if wrong and (record.folder / ".locks" / f"task-{record.stem}.lock").exists():
-                with self._lock(record):  # an append under way is not a fault
-                    wrong = _faults(path)
-        except FileNotFoundError:
-            wrong = [f"the {part} was removed"] if documents.read_end(path) is not None else []
-        except (OSError, MemoryFault) as fault:
-            return [Problem(record.name, record.session_id, path, f"cannot be read: {fault}", tampered=False)]
-        return [Problem(record.name, record.session_id, path, message) for message in wrong]
-
-    # --- where a task and its documents stand
+            if part not in record.files:
+                continue
+            path, tampered = record.path(part), True
+            try:
+                wrong = _faults(self.storage.inside(path))
+                if wrong and (record.folder / ".locks" / f"task-{record.stem}.lock").exists():
+                    with self._lock(record):  # an append under way is not a fault
+                        wrong = _faults(path)
+            except FileNotFoundError:
+                wrong = [f"the {part} was removed"] if documents.read_end(path) is not None else []
+            except (OSError, MemoryFault) as fault:
+                wrong, tampered = [f"cannot be read: {fault}"], False
+            for message in wrong:
+                yield Problem(record.name, record.session_id, path, message, tampered)
 
     def _located(self, task: str, session: str | None = None) -> TaskRecord | None:
         """The task in the session told, else in the current one, else in the last that has it."""
@@ -307,13 +303,9 @@ class MemoryAPI:
             self.storage.inside(documents.beside(path, ".history"))
         return path
 
-    def _document(self, record: TaskRecord, part: Part) -> documents.Document | None:
-        path = self._path(record, part)
-        return documents.read(path) if path else None
-
     def _entries(self, record: TaskRecord, part: Part) -> list[Entry]:
-        document = self._document(record, part)
-        return document.entries if document else []
+        path = self._path(record, part)
+        return documents.read(path).entries if path else []
 
     def _lock(self, record: TaskRecord) -> AbstractContextManager[None]:
         return self.storage.lock(f"task-{record.stem}.lock", record.folder)
@@ -334,30 +326,25 @@ class MemoryAPI:
         return record, self._checked_path(record, part)
 
     def _entered(self, owner: Session, name: str, part: Part) -> TaskRecord:
+        """The task, entered in its session's index with a name for this document."""
         with changing(self.storage, owner) as tasks:
             record = tasks.get(name)
             if record is None:
                 stem = model.apart(name, [other.stem for other in tasks.values()])
                 record = TaskRecord(name, stem, datetime.now(UTC), self.by, owner.session_id, owner.folder)
             if part not in record.files:
-                file = self._file_name(owner, record, part)
+                pattern = str(self._config().get(_PATTERN_KEY, ""))  # it may have come with a clone
+                file = (pattern if _is_pattern(pattern) else DEFAULT_PATTERN).format(
+                    task=record.stem,
+                    session=model.stem(owner.short_id or "session"),
+                    timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
+                    phase=part.value,
+                )
+                if (owner.folder / "tasks" / file).exists():
+                    file = f"{file.removesuffix('.md')}~{model.digest(name)}.md"
                 record = replace(record, files={**record.files, part: file})
             tasks[name] = record
         return record
-
-    # --- how new documents are named and begin
-
-    def _file_name(self, session: Session, record: TaskRecord, part: Part) -> str:
-        pattern = str(self._config().get(_PATTERN_KEY, ""))
-        file = (pattern if _is_pattern(pattern) else DEFAULT_PATTERN).format(  # it may have come with a clone
-            task=record.stem,
-            session=model.stem(session.short_id or "session"),
-            timestamp=datetime.now(UTC).strftime("%Y%m%dT%H%M%S"),
-            phase=part.value,
-        )
-        if not (session.folder / "tasks" / file).exists():
-            return file
-        return f"{file.removesuffix('.md')}~{model.digest(record.name)}.md"
 
     def set_file_pattern(self, pattern: str) -> None:
         """Name new documents after a pattern of {task}, {session}, {timestamp} and {phase}."""
@@ -365,27 +352,15 @@ class MemoryAPI:
             known = "{task}, {phase} and, if you like, {session} and {timestamp}"
             raise InvalidInput(f"file pattern {pattern!r} must be a file name that ends in .md, of {known}")
         content = json.dumps({**self._config(), _PATTERN_KEY: pattern}, indent=2) + "\n"
-        self.storage.write(self.storage.ensure() / "config.json", documents.encoded(content))
+        self.storage.write(self.storage.folder / "config.json", documents.encoded(content))
 
     def _config(self) -> dict[str, object]:
         return documents.read_json(self.storage.folder / "config.json")
 
-    def _front_matter(
-        self,
-        record: TaskRecord,
-        part: Part,
-        by: str,
-        created: datetime | None = None,
-        marks: Sequence[str] = (),
-    ) -> bytes:
-        front = {
-            "task": record.name,
-            "session": record.session_id,
-            "phase": part.value,
-            "created": documents.stamp(created or datetime.now(UTC)),
-            "by": model.signature(by),
-        }
-        return documents.front_matter(front | ({"marks": ", ".join(marks)} if marks else {}))
+    def _head(self, record: TaskRecord, part: Part, **more: str) -> bytes:
+        front = {"task": record.name, "session": record.session_id, "phase": part.value}
+        front |= {"created": documents.stamp(datetime.now(UTC)), "by": self.by}
+        return documents.front_matter(front | more)
 
 
 class WorkflowEnforcer:
@@ -399,15 +374,19 @@ class WorkflowEnforcer:
         return model.phase_of(self._tasks.parts(task))
 
     def can_take(self, task: str, step: Part | str) -> bool:
-        """Whether a step is in order now."""
-        return model.objection(task, Part(step), self._tasks.parts(task)) is None
+        first = _BEFORE.get(Part(step))
+        return first is None or first in self._tasks.parts(task)
 
     def require(self, task: str, step: Part | str, *, force: bool = False) -> tuple[str, ...]:
         """Raise Conflict for a step out of order; the marks to record when it is forced."""
-        reason = model.objection(task, Part(step), self._tasks.parts(task))
-        if reason is not None and not force:
-            raise Conflict(reason)
-        return ("forced",) if reason is not None else ()
+        if self.can_take(task, step):
+            return ()
+        if force:
+            return ("forced",)
+        first = _BEFORE[Part(step)]
+        todo = "explore first" if first is Part.SCRATCHPAD else "make one"
+        command = f'`claude-memory {first} "{task}" --content "..."`'
+        raise Conflict(f"task {task!r} has no {first} yet: {todo} with {command}, or pass --force")
 
 
 def _faults(path: Path) -> list[str]:
@@ -415,22 +394,19 @@ def _faults(path: Path) -> list[str]:
     return documents.read(path).faults(end)
 
 
-def _listing(folder: Path) -> dict[str, os.stat_result]:
+def _summaries(folder: Path, records: Iterable[TaskRecord]) -> Iterator[TaskSummary]:
     """One folder listing gives phase, size and age of every task in it; no document is opened."""
-    return {item.name: item.stat(follow_symlinks=False) for item in documents.listing(folder / "tasks")}
-
-
-def _summary(record: TaskRecord, listing: dict[str, os.stat_result]) -> TaskSummary | None:
-    present = tuple(
-        model.TaskFile(part, record.path(part), status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
-        for part in Part
-        if (status := listing.get(record.files.get(part, "")))
-    )
-    if not present:
-        return None
-    phase = model.phase_of({file.part for file in present})
-    changed = max(file.updated_at for file in present)
-    return TaskSummary(record.name, phase, record.session_id, record.created_at, changed, present)
+    listed = {item.name: item.stat(follow_symlinks=False) for item in documents.listing(folder / "tasks")}
+    for record in records:
+        files = []
+        for part in Part:
+            if status := listed.get(record.files.get(part, "")):
+                changed = datetime.fromtimestamp(status.st_mtime, UTC)
+                files.append(model.TaskFile(part, record.path(part), status.st_size, changed))
+        if files:
+            phase = model.phase_of({file.part for file in files})
+            changed = max(file.updated_at for file in files)
+            yield TaskSummary(record.name, phase, record.session_id, record.created_at, changed, tuple(files))
 
 
 def _is_pattern(pattern: str) -> bool:
@@ -442,10 +418,3 @@ def _some(text: str, what: str) -> str:
     if not text.strip():
         raise InvalidInput(f"{what} needs some text")
     return kept(text)
-
-
-def _planned(task: str, path: Path) -> Conflict:
-    return Conflict(
-        f"task {task!r} has a plan already, in {path}; plans are written once: "
-        f'`claude-memory plan "{task}" --amend "why"` adds to it'
-    )

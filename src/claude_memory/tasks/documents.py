@@ -1,28 +1,39 @@
-"""Task documents on disk: markdown with a small front matter, sealed entries, and earlier texts.
+"""Task documents on disk: their format, where a project keeps them, and their copy in the home.
 
-Each entry of a plan or a record ends in a comment whose hash covers it and the one before: a change, a
-removal or an insertion breaks the chain from there on, and a cut at the end is found by the end kept beside
-the file. Which file belongs to which task is not known here.
+A document is markdown with a small front matter. Each entry of a plan or a record ends in a comment whose
+hash covers it and the one before: a change, a removal or an insertion breaks the chain from there on, and a
+cut at the end is found by the end kept beside the file.
+
+An initialised project keeps them in its own `.claude-memories/`, copied to the home as well, because
+`git clean` deletes ignored files; any other project is never written to, and its files stand under the home
+in the same layout. The copy gets every write that is made here and nothing else, so it also tells what was
+written here from what came with a clone. A failure to write it does not fail the work.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from claude_memory.errors import NotFound
-from claude_memory.platform import files
-from claude_memory.tasks.model import Entry, Version
+from claude_memory import settings
+from claude_memory.errors import InvalidInput, StoreFault
+from claude_memory.platform import files, locks, project
+from claude_memory.platform.files import FOLDER, stays_inside
+from claude_memory.tasks.model import Entry, digest
 from claude_memory.text import markdown
 
+WAIT_SECONDS = 30.0
+_ROOT = ".root"  # in a copy: whose it is, so that it can be told when that is gone
 UNSEALED = "unsealed"  # text found without a seal: a write a crash cut short, or an edit by hand
 _FENCE = b"---\n"
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.:@+/-]*[\w.@+/-])?")
@@ -42,8 +53,7 @@ class Tail(NamedTuple):
     rest: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A file taken apart: `head` is the front matter's bytes, fences included."""
 
     fields: Mapping[str, str]
@@ -77,8 +87,7 @@ class Document:
         """The entries of a record, or a plan with its amendments: its own heading is the front matter."""
         entries = [_entry(number, chunk) for number, _, chunk in self.sealed]
         if entries and self.fields.get("phase") == "plan":
-            by = self.fields.get("by", "")
-            entries[0] = replace(entries[0], time=self.created_at, by=by, marks=())
+            entries[0] = Entry(entries[0].number, entries[0].text, self.created_at, self.fields.get("by", ""))
         return entries
 
     @property
@@ -179,7 +188,6 @@ def stamp(moment: datetime) -> str:
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time read back; None when it is none."""
     try:
         time = datetime.fromisoformat(text or "")
     except ValueError:
@@ -187,11 +195,7 @@ def moment(text: str | None) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-# --- files
-
-
 def _opened(path: Path, flags: int) -> BinaryIO:
-    """An open file; a link in its place is an error, not a detour."""
     flags |= getattr(os, "O_NOFOLLOW", 0)
     mode = "rb" if flags & (os.O_WRONLY | os.O_RDWR) == 0 else "wb"
     return cast("BinaryIO", os.fdopen(os.open(path, flags, files.FILE_MODE), mode, buffering=0))
@@ -226,7 +230,6 @@ def read_if_there(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of ours; an empty one when there is none, or it is broken."""
     try:
         content = json.loads(read_if_there(path))
     except (ValueError, RecursionError):
@@ -235,7 +238,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def listing(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; nothing where there is none."""
     try:
         return sorted(os.scandir(folder), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -256,7 +258,6 @@ def append(path: Path, content: bytes) -> None:
 
 
 def make_durable(path: Path) -> None:
-    """Return only when everything written to the file so far is on the disk."""
     with _opened(path, os.O_WRONLY) as handle:
         files.sync_file(handle)
 
@@ -282,32 +283,162 @@ def write_end(document: Path, tail: Tail) -> None:
         handle.write(f"{tail.number:>15} {tail.seal}\n".encode("ascii"))
 
 
-# --- earlier texts of a scratchpad: every save keeps the one before, numbered, and nothing is dropped
-
-
 def keep_version(scratchpad: Path) -> Path:
-    target = beside(scratchpad, ".history") / f"{max(_versions(scratchpad), default=0) + 1:04}.md"
+    """Keep the present text among the earlier ones, numbered; nothing is ever dropped."""
+    target = beside(scratchpad, ".history") / f"{max(versions(scratchpad), default=0) + 1:04}.md"
     write(target, read_if_there(scratchpad))
     written = scratchpad.stat().st_mtime_ns
     os.utime(target, ns=(written, written))  # a version is as old as its text
     return target
 
 
-def versions(scratchpad: Path) -> list[Version]:
-    earlier = []
-    for number, path in sorted(_versions(scratchpad).items()):
-        document, saved = read(path), datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        earlier.append(Version(number, saved, document.fields.get("by", ""), len(document.text), path))
-    return earlier
-
-
-def version_text(scratchpad: Path, number: int) -> str:
-    present = _versions(scratchpad)
-    if number not in present:
-        raise NotFound(f"{scratchpad.name} has no version {number}; it has {len(present)}, see --history")
-    return read(present[number]).text
-
-
-def _versions(scratchpad: Path) -> dict[int, Path]:
+def versions(scratchpad: Path) -> dict[int, Path]:
     paths = (Path(entry.path) for entry in listing(beside(scratchpad, ".history")))
     return {int(path.stem): path for path in paths if path.suffix == ".md" and path.stem.isdecimal()}
+
+
+# --- where a project keeps them
+
+
+def held(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> AbstractContextManager[None]:
+    """Hold a lock of task files, waiting for a live owner; Conflict when it does not let go in time."""
+    files.private_folder(path.parent)
+    conflict = f"another process holds {path} for over {wait_seconds:g} s; try again"
+    return locks.held(path, wait_seconds=wait_seconds, conflict=conflict)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The folder new files go to, others that are read too, and the copy in the home."""
+
+    folder: Path
+    root: Path
+    home: Path
+    also: tuple[Path, ...] = ()
+    mirror: Path | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return (self.folder, *self.also)
+
+    @property
+    def read_only(self) -> int:
+        """The mode of what must not be changed; the home's files are nobody else's to read."""
+        return 0o400 if self.folder.is_relative_to(self.home) else 0o444
+
+    def inside(self, path: Path) -> Path:
+        """The path itself, or InvalidInput when a link leads it out of the storage."""
+        if not any(stays_inside(path, folder) for folder in self.folders):
+            real = os.path.realpath(path)
+            raise InvalidInput(f"{path} leads outside the task folder, to {real}; remove the link")
+        return path
+
+    def lock(self, name: str, folder: Path | None = None) -> AbstractContextManager[None]:
+        return held(self.inside((folder or self.folder) / ".locks" / name))
+
+    def write(self, path: Path, content: bytes, *, mode: int = files.FILE_MODE) -> None:
+        write(self.inside(path), content, mode=mode)
+        self.copy(path)
+
+    def append(self, path: Path, content: bytes) -> None:
+        """Add to a file, and to its copy: of one that came with a clone, only what is added is copied."""
+        append(path, content)
+        with contextlib.suppress(OSError):
+            if target := self.copy_of(path):
+                if not target.exists():
+                    self.copy(path, read(path).head)
+                append(target, content)
+
+    def bring_back(self, path: Path, content: bytes) -> None:
+        """Write a document as it was; plans are read-only."""
+        is_plan = path.name.endswith("plan.md")
+        write(path, content, mode=self.read_only if is_plan else files.FILE_MODE)
+
+    def copy_of(self, path: Path) -> Path | None:
+        if self.mirror is None or not path.is_relative_to(self.folder):
+            return None
+        return self.mirror / path.relative_to(self.folder)
+
+    def copy(self, path: Path, part: bytes | None = None) -> None:
+        """Copy a file whose whole content was just written here, or the part of it that was."""
+        with contextlib.suppress(OSError):
+            if self.mirror and (target := self.copy_of(path)):
+                write(target, path.read_bytes() if part is None else part)
+                if not (self.mirror / _ROOT).exists():
+                    write(self.mirror / _ROOT, os.fsencode(self.root))
+
+    def missing(self) -> list[Path]:
+        """Files that stand in a copy but no longer in the project, or in a work tree that is gone."""
+        return [target for _, _, target in self._lost()]
+
+    def recover(self) -> list[Path]:
+        restored = []
+        for copied, own, target in list(self._lost()):
+            if own == self.root / FOLDER:
+                project.prepare(self.root)
+            if not stays_inside(target.parent, own):
+                raise InvalidInput(f"{target.parent} leads outside the task folder; remove the link")
+            self.bring_back(target, copied.read_bytes())
+            self.copy(target)
+            restored.append(target)
+        return restored
+
+    def _lost(self) -> Iterator[tuple[Path, Path, Path]]:
+        """Each copy whose file is gone, the folder that it belongs to, and its place there.
+
+        Looked at are the copy of this work tree, and those of work trees that are gone.
+        """
+        kept = self.mirror.parent.parent if self.mirror else self.folder
+        here = _mirror_of(kept, self.root)  # perhaps of a `.claude-memories/` that is gone
+        every = [(here, self.root / FOLDER)] if (here / "sessions").is_dir() else []
+        for note in sorted(here.parent.glob("*/" + _ROOT)):
+            if note.parent != here and not Path(os.fsdecode(note.read_bytes())).exists():
+                every.append((note.parent, self.folder))
+        for copies, own in every:
+            # The copy of an archived session stays: it tells which of its texts were written here.
+            archived = {path.stem[: -len("-20260101T000000")] for path in copies.glob("archive/*.zip")}
+            for copied in sorted(copies.rglob("*")):
+                place = copied.relative_to(copies)
+                ours = place.parts[0][0] == "." or copied.suffix == ".tmp"
+                lost = copied.is_file() and archived.isdisjoint(place.parts[1:2])
+                if lost and not ours and not (own / place).exists():
+                    yield copied, own, own / place
+
+
+def storage_for(
+    folder: Path | str | None = None, *, home: Path | None = None, storage_path: Path | str | None = None
+) -> Storage:
+    """The storage of the project a folder is in; `storage_path` overrides it."""
+    home = home or settings.home()
+    start = folder or Path.cwd()
+    root = project.root_of(start)
+    if storage_path is not None:
+        return Storage(Path(storage_path).expanduser().absolute(), root, home)
+    # The project's folders under the home: those that exist for any of its names, else a new one.
+    named = [home / "projects" / digest(name, 16) for name in _names(start, home)]
+    first, *others = [path for path in named if path.is_dir()] or named[:1]
+    also = tuple(path for path in others if (path / "sessions").is_dir())
+    own = root / FOLDER
+    if not own.is_dir():
+        return Storage(first, root, home, also)
+    if not stays_inside(own, root):
+        real = os.path.realpath(own)
+        raise InvalidInput(f"{own} is a link that leads outside the project, to {real}; remove it")
+    before = (first,) if (first / "sessions").is_dir() else ()
+    return Storage(own, root, home, (*before, *also), _mirror_of(first, root))
+
+
+def _mirror_of(kept: Path, root: Path) -> Path:
+    """Where the task files of one work tree are copied to; two clones never share a copy."""
+    return kept / "tasks-mirror" / digest(str(root))
+
+
+def _names(folder: Path | str, home: Path) -> tuple[str, ...]:
+    """The names the store has for the project; what a folder says of itself, where there is no store."""
+    configured = settings.load(home)
+    from claude_memory.store import database_path, open_store
+
+    if database_path(home, configured.store).is_file():  # to ask for a name makes no store
+        with contextlib.suppress(StoreFault), contextlib.closing(open_store(home, configured)) as store:
+            return project.resolve(folder, store.project_for).identities
+    return project.identify(folder).identities

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from claude_memory.errors import InvalidInput
 from claude_memory.platform.agents import at_terminal, inside_agent, require_person
@@ -28,25 +29,18 @@ _REDACTED = re.compile(r"\[(private|secret:[a-z0-9-]+)\]")  # an entry's heading
 
 
 class Part(StrEnum):
-    """One of the three documents of a task."""
-
     SCRATCHPAD = "scratchpad"
     PLAN = "plan"
     PROGRESS = "progress"
 
 
 class Phase(StrEnum):
-    """How far a task has come."""
-
     DISCOVERY = "discovery"
     PLANNING = "planning"
     EXECUTION = "execution"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something about a task's files that a person should look at."""
-
+class Problem(NamedTuple):
     task: str
     session: str
     path: Path
@@ -57,8 +51,7 @@ class Problem:
         return f"{self.path.name}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One sealed piece of a plan or of a progress record."""
 
     number: int
@@ -69,14 +62,10 @@ class Entry:
 
     @property
     def unplanned(self) -> bool:
-        """Whether it was written before there was a plan."""
         return "unplanned" in self.marks
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """An earlier text of a scratchpad."""
-
+class Version(NamedTuple):
     number: int
     saved_at: datetime
     by: str
@@ -84,10 +73,7 @@ class Version:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFile:
-    """A document of a task, as the folder's listing shows it."""
-
+class TaskFile(NamedTuple):
     part: Part
     path: Path
     size: int
@@ -107,7 +93,6 @@ class TaskRecord:
     files: Mapping[Part, str] = field(default_factory=dict)
 
     def path(self, part: Part) -> Path:
-        """Where a document stands that was begun."""
         return self.folder / "tasks" / self.files[part]
 
 
@@ -146,8 +131,6 @@ class TaskSummary:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus(TaskSummary):
-    """Everything `status TASK` tells."""
-
     entries: int
     unplanned_entries: int
     amendments: int
@@ -160,33 +143,11 @@ class TaskStatus(TaskSummary):
         return self.name
 
 
-# --- the order of work
-
-
 def phase_of(present: Collection[Part]) -> Phase:
     """The phase that the documents of a task show; a task without any is about to be discovered."""
     if Part.PROGRESS in present:
         return Phase.EXECUTION
     return Phase.PLANNING if Part.PLAN in present else Phase.DISCOVERY
-
-
-def objection(task: str, step: Part, present: Collection[Part]) -> str | None:
-    """Why a step is out of order, with the step that comes first; None when it may be taken."""
-    first = {Part.PLAN: Part.SCRATCHPAD, Part.PROGRESS: Part.PLAN}.get(step)
-    if first is None or first in present:
-        return None
-    todo = "explore first" if first is Part.SCRATCHPAD else "make one"
-    command = f'`claude-memory {first} "{task}" --content "..."`'
-    return f"task {task!r} has no {first} yet: {todo} with {command}, or pass --force"
-
-
-def next_step(task: str, present: Collection[Part]) -> str:
-    if Part.PLAN in present or Part.PROGRESS in present:
-        return f'claude-memory append "{task}" "..."'
-    return f'claude-memory plan "{task}" --from-scratchpad'
-
-
-# --- names of tasks and sessions as pieces of file names
 
 
 def checked(name: str, what: str = "task") -> str:
@@ -196,16 +157,14 @@ def checked(name: str, what: str = "task") -> str:
         raise InvalidInput(f"a {what} needs a name")
     if len(name) > MAX_NAME_CHARACTERS:
         raise InvalidInput(f"a {what} name may have {MAX_NAME_CHARACTERS} characters, not {len(name)}")
-    bad = next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), None)
-    if bad is not None:
+    if bad := next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), None):
         raise InvalidInput(f"the {what} name holds U+{ord(bad):04X}, a character no file can be named with")
     return name
 
 
 def stem(name: str) -> str:
     """A portable piece of a file name for a task; a plain name stays as it is."""
-    spaced = "".join("-" if character.isspace() else character for character in name)
-    piece = "".join(c if c.isalnum() or c in "-_." else _percent(c) for c in spaced)
+    piece = "".join("-" if c.isspace() else c if c.isalnum() or c in "-_." else _percent(c) for c in name)
     piece = _percent(".") + piece[1:] if piece[0] == "." else piece
     piece = piece[:-1] + _percent(".") if piece[-1] == "." else piece
     if len(piece.encode("utf-8")) <= _MAX_STEM_BYTES:
@@ -231,19 +190,23 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def digest(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8")).hexdigest()[:8]
+def digest(name: str, size: int = 8) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:size]
 
 
 def _percent(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
 
 
-# --- who writes: a person, an agent, or one of its sub-agents
+def writer(by: str | None = None) -> str:
+    """By whom entries are: as the caller says, else the environment, else an agent, a person, or a script.
 
-
-def me() -> str:
-    """By whom entries of this process are: told by the environment, else an agent, a person, or a script."""
+    An agent cannot sign as a person.
+    """
+    if by:
+        if is_person(by):
+            require_person("signing as a person")
+        return signature(by)
     told = os.environ.get(WRITER_VARIABLE)
     if told and not (is_person(told) and inside_agent()):  # a clone's settings may set it, too
         return signature(told)
@@ -258,15 +221,7 @@ def me() -> str:
         return kind
 
 
-def signed(by: str) -> str:
-    """By whom, as the caller says it; an agent cannot sign as a person."""
-    if is_person(by):
-        require_person("signing as a person")
-    return signature(by)
-
-
 def is_person(by: str) -> bool:
-    """Whether an entry's signature names a person."""
     return signature(by).startswith("person")
 
 

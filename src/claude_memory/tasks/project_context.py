@@ -23,7 +23,7 @@ from typing import Any
 from claude_memory.errors import InvalidInput
 from claude_memory.redact import redact_document
 from claude_memory.tasks import documents
-from claude_memory.tasks.storage import Storage
+from claude_memory.tasks.documents import Storage
 
 COMMANDS = ("test", "build", "lint", "run")
 MAX_DEPTH, MAX_FOLDERS, MAX_PACKAGES, MAX_BYTES = 4, 1500, 200, 512 * 1024
@@ -71,25 +71,24 @@ class ProjectContext:
             "Services": self.services,
             **self.custom,
         }
-        return [f"{label}: {_shown(value)}" for label, value in rows.items() if value]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown = {
+            label: ", ".join(value) if isinstance(value, tuple) else value for label, value in rows.items()
+        }
+        return [
+            f"{label}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+            for label, value in shown.items()
+            if value
+        ]
 
 
 class ContextKeeper:
-    """The context of one project."""
-
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
 
     def get_context(self, *, refresh: bool = False) -> ProjectContext:
         """The facts as they are now; written down when they changed, or `refresh` asks for it."""
-        before = self._document()
-        context = self._found(before, str(before.get("detected_at", "")))
+        before, context = self._found()
+        context = replace(context, detected_at=str(before.get("detected_at", "")))
         same = json.loads(json.dumps(redact_document(context.as_json()))) == before
         return context if same and not refresh else self.add_custom_context({})
 
@@ -100,25 +99,20 @@ class ContextKeeper:
         except (TypeError, ValueError) as fault:
             raise InvalidInput(f"custom context must be plain values: {fault}") from None
         with self.storage.lock("project-context.lock"):
-            context = self._found(self._document(), documents.stamp(datetime.now(UTC)))
-            wanted = {str(key): value for key, value in {**context.custom, **entries}.items()}
-            custom = {key: value for key, value in wanted.items() if value is not None}
-            context = replace(context, custom=custom)
+            _, context = self._found()
+            wanted = {**context.custom, **entries}.items()
+            custom = {str(key): value for key, value in wanted if value is not None}
+            context = replace(context, custom=custom, detected_at=documents.stamp(datetime.now(UTC)))
             content = json.dumps(redact_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
             self.storage.write(self.storage.folder / _FILE, documents.encoded(content))
         return context
 
-    def _found(self, document: Mapping[str, Any], at: str) -> ProjectContext:
-        """The facts, with the entries of one's own that the file has."""
-        custom = document.get("custom")
+    def _found(self) -> tuple[dict[str, Any], ProjectContext]:
+        """What the file says, and the facts as they are, with the entries of one's own that it has."""
+        before = documents.read_json(self.storage.folder / _FILE)
+        custom = before.get("custom")
         own = custom if isinstance(custom, dict) else {}
-        return replace(detect(self.storage.root), custom=own, root=str(self.storage.root), detected_at=at)
-
-    def _document(self) -> dict[str, Any]:
-        return documents.read_json(self.storage.folder / _FILE)
-
-
-# --- what a folder holds
+        return before, replace(detect(self.storage.root), custom=own, root=str(self.storage.root))
 
 
 @cache
@@ -147,8 +141,7 @@ def detect(root: Path) -> ProjectContext:
         entry_points=_unique(entry for each in met for entry in each.entry_points())[:20],
         ci=_unique(name for pattern, name in rules["ci"].items() if tree.glob(pattern)),
         services=_unique(
-            [name for path in composed for name in _services(tree.text(path))]
-            + [f"container image ({path})" for path in images]
+            [*_services(map(tree.text, composed)), *(f"container image ({path})" for path in images)]
         ),
         workspace=_unique([*marks, *(f"{each.manager} workspace" for each in shared)]),
         packages=tuple(
@@ -274,7 +267,6 @@ class Ecosystem:
 
 
 def _parsed(path: str, text: str) -> Mapping[str, Any] | None:
-    """What a manifest says, by the name of its file; None for a broken one."""
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix)
     try:
         data = parse(text) if parse else {}
@@ -317,11 +309,11 @@ def _by_words(scripts: set[str], command: str) -> Iterator[tuple[str, str]]:
             yield kind, command.format(script=script)
 
 
-def _services(text: str) -> list[str]:
-    """The keys right below `services` of a compose file."""
-    block = _SERVICES.search(text)
-    keys = _SERVICE.findall(block[1]) if block else []
-    return [key for indent, key in keys if len(indent) == min(len(indent) for indent, _ in keys)]
+def _services(texts: Iterable[str]) -> Iterator[str]:
+    """The keys right below `services` of compose files."""
+    for block in filter(None, map(_SERVICES.search, texts)):
+        keys = _SERVICE.findall(block[1])
+        yield from (key for indent, key in keys if len(indent) == min(len(indent) for indent, _ in keys))
 
 
 def _join(folder: str, name: str) -> str:

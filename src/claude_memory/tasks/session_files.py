@@ -19,8 +19,8 @@ from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.platform import files
 from claude_memory.redact import kept
 from claude_memory.tasks import documents, model
+from claude_memory.tasks.documents import Storage, held, storage_for
 from claude_memory.tasks.model import Part, Session, TaskRecord
-from claude_memory.tasks.storage import Storage, held, storage_for
 from claude_memory.text.quotation import meant
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
@@ -28,8 +28,6 @@ _DEFAULT = "current-session"
 
 
 class SessionManager:
-    """The sessions of one project."""
-
     def __init__(
         self,
         storage_path: Path | str | None = None,
@@ -40,7 +38,7 @@ class SessionManager:
         by: str | None = None,
     ) -> None:
         self.storage = storage or storage_for(project, storage_path=storage_path)
-        self.by = by or model.me()
+        self.by = model.writer(by)
         self._chosen = session
 
     def list_sessions(self) -> list[Session]:
@@ -54,15 +52,13 @@ class SessionManager:
         """Sessions as folders hold them: one that began before `init` may stand in two places."""
         wanted = self.get_session(session_id).session_id if session_id is not None else None
         listed = [entry for place in self.storage.folders for entry in documents.listing(place / "sessions")]
-        folders = [Path(entry.path) for entry in listed if entry.is_dir(follow_symlinks=False)]
+        folders = (Path(entry.path) for entry in listed if entry.is_dir(follow_symlinks=False))
         every = (read_session(self.storage, folder) for folder in folders)
-        pieces = [piece for piece in every if wanted in (None, piece.session_id)]
+        pieces = (piece for piece in every if wanted in (None, piece.session_id))
         return sorted(pieces, key=lambda session: session.created_at, reverse=True)
 
     def get_session(self, session_id: str) -> Session:
-        """One session by its id or an unambiguous beginning of it."""
-        exact = self._folder(session_id)
-        if exact is not None:
+        if exact := self._folder(session_id):
             return read_session(self.storage, exact)
         known = {session.session_id: session for session in self.list_sessions()}
         missing = f"session {session_id!r}; `claude-memory session list` shows all"
@@ -77,11 +73,11 @@ class SessionManager:
 
     def get_current_session(self) -> Session:
         """The session new tasks go to; one is made when there is none yet."""
-        if (wanted := self.current_id()) is not None:
+        if wanted := self.current_id():
             return self.named(wanted)
         with self.storage.lock("first-session.lock"):  # of many who find none at once, one makes it
             wanted = self.current_id()
-            return self.named(wanted) if wanted is not None else self.start_session()
+            return self.named(wanted) if wanted else self.start_session()
 
     def home_for_new(self, session_id: str | None) -> Session:
         """A session, or the current one, in the folder that new files go to; made there if need be."""
@@ -104,7 +100,6 @@ class SessionManager:
         return next((session.session_id for session in self.pieces()), None)
 
     def environment_session(self) -> str | None:
-        """The id this process was tied to by its environment."""
         return next(filter(None, map(os.environ.get, ENVIRONMENT)), None)
 
     def start_session(self, name: str = "", *, session_id: str | None = None) -> Session:
@@ -114,7 +109,7 @@ class SessionManager:
         return self._made(session_id, name)
 
     def _made(self, session_id: str, name: str) -> Session:
-        folder = self.storage.inside(self.storage.ensure() / "sessions" / model.folder_name(session_id))
+        folder = self.storage.inside(self.storage.folder / "sessions" / model.folder_name(session_id))
         files.private_folder(folder / "tasks")
         with self.storage.lock("session.lock", folder):
             if not (folder / "session.json").exists():
@@ -124,7 +119,7 @@ class SessionManager:
     def switch_to_session(self, session_id: str, *, create: bool = True) -> Session:
         """Make a session the project's default; an unknown id begins one unless told otherwise."""
         session = self.named(session_id) if create else self.get_session(session_id)
-        self.storage.write(self.storage.ensure() / _DEFAULT, documents.encoded(session.session_id + "\n"))
+        self.storage.write(self.storage.folder / _DEFAULT, documents.encoded(session.session_id + "\n"))
         self._chosen = session.session_id
         return session
 
@@ -132,8 +127,6 @@ class SessionManager:
         name = model.folder_name(model.checked(session_id, "session"))
         options = (folder / "sessions" / name for folder in self.storage.folders)
         return next((self.storage.inside(path) for path in options if path.is_dir()), None)
-
-    # --- old sessions leave the folder for an archive; lock files nobody holds are removed
 
     def untouched(self, days: int, *, now: datetime) -> list[Session]:
         """Sessions that nobody wrote to for that long, but never the current one."""
@@ -153,7 +146,31 @@ class SessionManager:
 
     def archive(self, sessions: Sequence[Session], *, now: datetime) -> list[Path]:
         """Pack each session into an archive, then remove it; returns the archives."""
-        return [_archived(self.storage, session, now) for session in sessions]
+        import shutil
+        import zipfile
+
+        archives = []
+        for session in sessions:
+            folder = session.folder.parent.parent / "archive"
+            archive = files.private_folder(self.storage.inside(folder))
+            moved = archive / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}"
+            # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
+            session.folder.rename(moved)
+            for lock in documents.listing(moved / ".locks"):
+                with held(Path(lock.path)):
+                    pass
+            shutil.rmtree(moved / ".locks", ignore_errors=True)
+            present = [path for path in sorted(moved.rglob("*")) if path.is_file() and not path.is_symlink()]
+            temporary, target = moved.with_name(f".{moved.name}.tmp"), moved.with_name(f"{moved.name}.zip")
+            with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed:
+                for path in present:
+                    packed.write(path, session.folder.name / path.relative_to(moved))
+            os.replace(temporary, target)  # The archive is whole before anything is removed.
+            files.sync_folder(archive)
+            self.storage.copy(target)
+            shutil.rmtree(moved)
+            archives.append(target)
+        return archives
 
     def restore_session(self, named: str) -> Session:
         """Bring an archived session back to where it stood; its archive goes once all of it is there."""
@@ -161,10 +178,36 @@ class SessionManager:
         by_name = {path.stem: self.storage.inside(path) for path in archives}
         missing = f"archived session {named!r}; archived: {', '.join(sorted(by_name)) or 'none'}"
         path = by_name[meant(named, list(by_name), missing)]
-        target = _unpacked(self.storage, path)
+        target = self._unpacked(path)
         for archive in filter(None, (path, self.storage.copy_of(path))):
             archive.unlink(missing_ok=True)
         return self.get_session(target.name)
+
+    def _unpacked(self, path: Path) -> Path:
+        """The folder of an archived session, whole from the first moment anybody sees it."""
+        import shutil
+        import zipfile
+
+        folder = path.parent.parent / "sessions"
+        try:
+            with zipfile.ZipFile(path) as archive:
+                content = {
+                    PurePosixPath(item): archive.read(item) for item in archive.namelist() if item[-1] != "/"
+                }
+        except (OSError, zipfile.BadZipFile) as fault:
+            raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
+        tops = {item.parts[0] for item in content}
+        if len(tops) != 1 or any(len(item.parts) < 2 or {"..", "/"} & set(item.parts) for item in content):
+            raise InvalidInput(f"{path} is no archive of a session")
+        target = self.storage.inside(folder / tops.pop())
+        if target.exists():
+            raise Conflict(f"{target} stands there already: rename it, or archive it first")
+        half = files.private_folder(folder) / f".{target.name}.tmp"
+        shutil.rmtree(half, ignore_errors=True)
+        for item, text in content.items():
+            self.storage.bring_back(half.joinpath(*item.parts[1:]), text)
+        half.rename(target)
+        return target
 
 
 def read_session(storage: Storage, folder: Path) -> Session:
@@ -174,18 +217,13 @@ def read_session(storage: Storage, folder: Path) -> Session:
     tasks = dict(session.tasks)
     known = {name for record in tasks.values() for name in record.files.values()}
     for path, document in _documents(folder, known):
-        try:
-            part, name = (
-                Part(document.fields.get("phase", "")),
-                model.checked(document.fields.get("task", "")),
-            )
-        except (ValueError, InvalidInput):
-            continue
-        created = document.created_at or session.created_at
-        stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
-        by = document.fields.get("by", "")
-        record = tasks.get(name) or TaskRecord(name, stem, created, by, session.session_id, folder)
-        tasks[name] = replace(record, files={part: path.name, **record.files})
+        with suppress(ValueError, InvalidInput):
+            part, told = Part(document.fields.get("phase", "")), document.fields.get
+            name, by = model.checked(told("task", "")), told("by", "")
+            created = document.created_at or session.created_at
+            stem = path.name.split(f"-{session.short_id}-")[0].removesuffix(".md")
+            record = tasks.get(name) or TaskRecord(name, stem, created, by, session.session_id, folder)
+            tasks[name] = replace(record, files={part: path.name, **record.files})
     return replace(session, tasks=tasks)
 
 
@@ -204,10 +242,8 @@ def _write(storage: Storage, session: Session) -> None:
     def about(value: Session | TaskRecord) -> dict[str, str]:
         return {"created": documents.stamp(value.created_at), "by": value.by}
 
-    tasks = {
-        record.name: {"stem": record.stem, **about(record), "files": record.files}
-        for record in session.tasks.values()
-    }
+    every = session.tasks.values()
+    tasks = {task.name: {"stem": task.stem, **about(task), "files": task.files} for task in every}
     content = {"session_id": session.session_id, "name": session.name, **about(session), "tasks": tasks}
     raw = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     storage.write(session.folder / "session.json", documents.encoded(raw))
@@ -243,61 +279,7 @@ def _documents(folder: Path, known: Collection[str] = ()) -> Iterator[tuple[Path
                 yield Path(entry.path), documents.read(Path(entry.path), 8192)
 
 
-# --- archives
-
-
 def _last_change(session: Session) -> float:
     entries = [*documents.listing(session.folder), *documents.listing(session.folder / "tasks")]
     written = (e.stat(follow_symlinks=False).st_mtime for e in entries if e.is_file(follow_symlinks=False))
     return max(session.created_at.timestamp(), *written)
-
-
-def _archived(storage: Storage, session: Session, now: datetime) -> Path:
-    import shutil
-    import zipfile
-
-    archive = files.private_folder(storage.inside(session.folder.parent.parent / "archive"))
-    moved = archive / f"{session.folder.name}-{now:%Y%m%dT%H%M%S}"
-    # Moved first: from here on nobody can begin to write to it, and whoever was at it is waited for.
-    session.folder.rename(moved)
-    for lock in documents.listing(moved / ".locks"):
-        with held(Path(lock.path)):
-            pass
-    shutil.rmtree(moved / ".locks", ignore_errors=True)
-    present = [path for path in sorted(moved.rglob("*")) if path.is_file() and not path.is_symlink()]
-    temporary, target = moved.with_name(f".{moved.name}.tmp"), moved.with_name(f"{moved.name}.zip")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive_file:
-        for path in present:
-            archive_file.write(path, session.folder.name / path.relative_to(moved))
-    os.replace(temporary, target)  # The archive is whole before anything is removed.
-    files.sync_folder(archive)
-    storage.copy(target)
-    shutil.rmtree(moved)
-    return target
-
-
-def _unpacked(storage: Storage, path: Path) -> Path:
-    """The folder of an archived session, whole from the first moment anybody sees it."""
-    import shutil
-    import zipfile
-
-    folder = path.parent.parent / "sessions"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            content = {
-                PurePosixPath(item): archive.read(item) for item in archive.namelist() if item[-1] != "/"
-            }
-    except (OSError, zipfile.BadZipFile) as fault:
-        raise InvalidInput(f"cannot read the archive {path}: {fault}") from None
-    tops = {item.parts[0] for item in content}
-    if len(tops) != 1 or any(len(item.parts) < 2 or {"..", "/"} & set(item.parts) for item in content):
-        raise InvalidInput(f"{path} is no archive of a session")
-    target = storage.inside(folder / tops.pop())
-    if target.exists():
-        raise Conflict(f"{target} stands there already: rename it, or archive it first")
-    half = files.private_folder(folder) / f".{target.name}.tmp"
-    shutil.rmtree(half, ignore_errors=True)
-    for item, text in content.items():
-        storage.bring_back(half.joinpath(*item.parts[1:]), text)
-    half.rename(target)
-    return target

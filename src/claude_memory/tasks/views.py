@@ -7,20 +7,18 @@ short data; a text's origin is derived from where it stands, so that indexing ag
 from __future__ import annotations
 
 import contextlib
-import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime
+from html import escape
 from typing import Any
 
 from claude_memory.errors import InvalidInput, MemoryFault
 from claude_memory.model import Kind, NewMemory, Trust
 from claude_memory.tasks import documents
 from claude_memory.tasks.api import DEFAULT_TOKENS, MemoryAPI
-from claude_memory.tasks.documents import stamp
+from claude_memory.tasks.documents import Storage, stamp
 from claude_memory.tasks.model import Entry, Part, Phase, TaskFile, TaskSummary, is_person
-from claude_memory.tasks.storage import Storage, digest
 from claude_memory.text.quotation import named
 
 CHARACTERS_PER_TOKEN = 4
@@ -46,13 +44,13 @@ _STYLE = (
 _FILE = re.compile(r"(?<![\w/:.-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,7}\b")
 
 
-# --- the section that agents are given: facts, not orders, in whole lines within a budget
-
-
 def section(
     api: MemoryAPI, facts: Sequence[str] = (), *, max_tokens: int = DEFAULT_TOKENS, commands: bool = True
 ) -> str:
-    """The tasks last worked on, of whichever session; empty when there is none. The rest is counted."""
+    """What agents are given: the tasks last worked on, of whichever session; empty when there is none.
+
+    Facts, not orders, in whole lines within the budget; the rest is counted.
+    """
     tasks, session = api.list_tasks(all_sessions=True)[:_MOST_TASKS], api.session_manager.current_id()
     budget = max_tokens * CHARACTERS_PER_TOKEN
     lines = [
@@ -84,9 +82,6 @@ def _size(lines: Iterable[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
 
-# --- a task as one document
-
-
 def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[str, Any] | str:
     """The task in one of the formats; a mapping for `json`, text for the others."""
     forms: dict[str, Callable[[dict[str, Any]], dict[str, Any] | str]]
@@ -97,7 +92,7 @@ def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[
     owner = status.session_id
     entries = {
         file.part: [
-            {**asdict(entry), "time": stamp(entry.time) if entry.time else None, "marks": list(entry.marks)}
+            entry._asdict() | {"time": stamp(entry.time) if entry.time else None, "marks": [*entry.marks]}
             for entry in documents.read(file.path).entries
         ]
         for file in status.files
@@ -125,11 +120,8 @@ def export(tasks: MemoryAPI, task: str, kind: str, session: str | None) -> dict[
 
 
 def _markdown(data: dict[str, Any]) -> str:
-    lines = [
-        f"# {data['task']}",
-        "",
-        f"Phase: {data['phase']} · session {data['session']} · {data['updated']}",
-    ]
+    phase = f"Phase: {data['phase']} · session {data['session']} · {data['updated']}"
+    lines = [f"# {data['task']}", "", phase]
     lines += [f"\n> **Problem:** {problem}" for problem in data["problems"]]
     lines += [f"\n## {title}\n\n{text}" for title, text in _parts(data)]
     return "\n".join(lines).rstrip() + "\n"
@@ -137,10 +129,10 @@ def _markdown(data: dict[str, Any]) -> str:
 
 def _page(data: dict[str, Any]) -> str:
     """A page that needs nothing else; every text is escaped."""
-    title = html.escape(data["task"])
-    body = [f"<h1>{title}</h1>", f"<p>Phase: {data['phase']} · session {html.escape(data['session'])}</p>"]
-    body += [f'<p class="problem">{html.escape(problem)}</p>' for problem in data["problems"]]
-    body += [f"<h2>{html.escape(name)}</h2>\n<pre>{html.escape(text)}</pre>" for name, text in _parts(data)]
+    title = escape(data["task"])
+    body = [f"<h1>{title}</h1>", f"<p>Phase: {data['phase']} · session {escape(data['session'])}</p>"]
+    body += [f'<p class="problem">{escape(problem)}</p>' for problem in data["problems"]]
+    body += [f"<h2>{escape(name)}</h2>\n<pre>{escape(text)}</pre>" for name, text in _parts(data)]
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body>\n</html>\n"
@@ -157,11 +149,8 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"{title} · {entry['time'] or 'undated'} · {entry['by'] or 'unknown'}{marks}", entry["text"]
 
 
-# --- texts for the search: one per scratchpad, plan, amendment and entry
-
-
 def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMemory]:
-    """Every text of every task, as a memory; with `since`, only those of files changed after it."""
+    """Every scratchpad, plan, amendment and entry as a memory; with `since`, of files changed after it."""
     for task in MemoryAPI(storage=storage).list_tasks(all_sessions=True):
         for file in task.files:
             if since is None or file.updated_at > since:
@@ -171,13 +160,15 @@ def texts(storage: Storage, *, since: datetime | None = None) -> Iterator[NewMem
 
 
 def _of_file(storage: Storage, task: TaskSummary, file: TaskFile) -> Iterator[NewMemory]:
-    own, document = storage.own_texts(file.path), documents.read(storage.inside(file.path))
+    document, copy = documents.read(storage.inside(file.path)), storage.copy_of(file.path)
     entries, part = document.entries, file.part.value
+    here = documents.parse(documents.read_if_there(copy)).texts if copy else ()
+    written_here = {text.strip() for text in here}
     if file.part is Part.SCRATCHPAD:
         entries = [Entry(0, document.text, task.created_at, document.fields.get("by", ""))]
     for entry in entries:
         trust = Trust.USER if is_person(entry.by) else Trust.AGENT
-        if own is not None and digest(entry.text) not in own:
+        if copy and entry.text.strip() not in written_here:
             trust = Trust.IMPORTED  # it came with a clone, whatever name it is signed with
         number = f" {entry.number}" if file.part is Part.PROGRESS else ""
         yield NewMemory(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 SECTION_CHARACTERS = 1_500  # a shorter note stays one piece
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
@@ -17,19 +17,13 @@ _LINK = re.compile(r"!?\[\[([^\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|([^\]\n]{
 Numbered = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TextSection:
-    """One piece of a note: the headings above it, its text and its first line."""
-
+class TextSection(NamedTuple):
     path: tuple[str, ...]
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a note says of itself, and its sections."""
-
+class Note(NamedTuple):
     title: str
     sections: tuple[TextSection, ...] = ()
     tags: tuple[str, ...] = ()
@@ -37,7 +31,9 @@ class Note:
 
 def parse(lines: Sequence[Numbered], name: str) -> Note:
     """The note in these numbered lines; `name` is its file's, for want of a title."""
-    end = front_matter_end([line for _, line in lines])
+    # The front matter ends at its second fence, both included; where none is, there is no front matter.
+    ends = (place for place, (_, line) in enumerate(lines[1:200], 2) if line.strip() in ("---", "..."))
+    end = next(ends, 0) if lines and lines[0][1].strip() == "---" else 0
     meta = front_matter([line for _, line in lines[:end]])
     sections = _sections(lines[end:])
     headings = (section.path[0] for section in sections if section.path)
@@ -62,14 +58,6 @@ def spoken(text: str) -> str:
     return _LINK.sub(lambda link: link[2] or link[1], text) if "[[" in text else text
 
 
-def front_matter_end(lines: Sequence[str]) -> int:
-    """How many lines the front matter takes, fences included; none where there is none."""
-    if not lines or lines[0].strip() != "---":
-        return 0
-    ends = (place for place, line in enumerate(lines[1:200], 2) if line.strip() in ("---", "..."))
-    return next(ends, 0)
-
-
 def front_matter(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The values by key of a head's lines; a list has several."""
     meta: dict[str, tuple[str, ...]] = {}
@@ -85,7 +73,6 @@ def front_matter(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def first(meta: Mapping[str, tuple[str, ...]], key: str) -> str:
-    """The value of a key; empty where there is none."""
     return next(iter(meta.get(key, ())), "")
 
 

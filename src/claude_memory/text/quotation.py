@@ -88,9 +88,6 @@ def named(text: str, characters: int = NAME_CHARACTERS) -> str:
     return quoted(text, characters)
 
 
-SHOWN = 4  # ids in a message
-
-
 def meant(typed: str, known: Sequence[str], what: str) -> str:
     """The one of the known ids that begins as typed; `what` says for a message what is not there.
 
@@ -101,7 +98,7 @@ def meant(typed: str, known: Sequence[str], what: str) -> str:
     if not found:
         raise NotFound(f"no {what}")
     if len(found) > 1 and wanted not in found:
-        several = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
+        several = ", ".join(found[:4]) + (", …" if len(found) > 4 else "")
         raise InvalidInput(f"{wanted!r} could be {several}: give more of the id")
     return wanted if wanted in found else found[0]
 
@@ -121,7 +118,6 @@ def tokens(text: str) -> int:
 
 
 def marked(text: str) -> str:
-    """The text as it is handed over."""
     return f"{OPENING}\n{text}\n{CLOSING}"
 
 

@@ -30,21 +30,17 @@ def sentences(text: str) -> Iterator[Sentence]:
         found[1] for line in text[:MAX_CHARACTERS].splitlines() if (found := _LINE.match(line.strip()))
     ):
         masked = _QUOTED.sub(_masked_quote, line)  # of the same length, so that places stay
-        for start, end in _split(masked):
+        gaps = [gap.span() for gap in _GAP.finditer(masked)]
+        start = 0
+        for end, after in [*gaps, (len(line), 0)]:
+            if after and _ABBREVIATED.search(masked[start:end]):
+                continue
             if said := line[start:end].strip():
                 yield Sentence(said, _MASKED.sub("“…”", masked[start:end]).strip())
+            start = after
 
 
 def _masked_quote(match: re.Match[str]) -> str:
     """A single name in quotes is a name; anything longer is somebody's words."""
     inner = match[0][1:-1]
     return f" {inner} " if _ONE_TOKEN.fullmatch(inner) else f"“{'…' * len(inner)}”"
-
-
-def _split(line: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for gap in _GAP.finditer(line):
-        if not _ABBREVIATED.search(line[start : gap.start()]):
-            yield start, gap.start()
-            start = gap.end()
-    yield start, len(line)

@@ -97,48 +97,37 @@ def _counted(amount: float, units: tuple[tuple[str, float], ...]) -> str:
     return ""
 
 
-# --- looking back
-
-
 def moment(text: str, *, now: datetime, end: bool = False) -> datetime:
     """The moment meant, in UTC. Whole days begin at midnight in `now`'s zone; with `end`, they end there."""
     words = " ".join(text.lower().split())
     try:
-        found = _past_day(words, now, end=end) or _ago(words, now) or _past_date(text.strip(), now, end=end)
+        found = now if words == "now" else _past(words, text.strip(), now, end=end)
     except OverflowError:
         found = None
+    return _in_utc(found, text, "2026-11-15, 2026-11-15T14:30, today, yesterday, 3d or 2 weeks ago")
+
+
+def _in_utc(found: datetime | None, text: str, examples: str) -> datetime:
     if found is None:
-        raise InvalidInput(
-            f"cannot read the time {text!r}: try 2026-11-15, 2026-11-15T14:30, today, yesterday, 3d "
-            "or 2 weeks ago"
-        )
+        raise InvalidInput(f"cannot read the time {text!r}: try {examples}")
     return found.astimezone(UTC)
 
 
-def _past_day(words: str, now: datetime, *, end: bool) -> datetime | None:
-    if words == "now":
-        return now
+def _past(words: str, text: str, now: datetime, *, end: bool) -> datetime | None:
     back = _DAYS.get(words)
     if words in _WEEKDAYS:
         # The last such day: on a Monday, `monday` is today.
         back = (now.weekday() - _WEEKDAYS.index(words)) % 7
-    return None if back is None else _bound((now - timedelta(days=back)), now, end=end)
-
-
-def _ago(words: str, now: datetime) -> datetime | None:
-    words = re.sub(r"^(?:past|last) (?=\d)", "", words).removesuffix(" ago")
-    length = None if words.startswith("in ") else span(re.sub("^last ", "1 ", words))
-    return now - length if length else None
-
-
-def _past_date(text: str, now: datetime, *, end: bool) -> datetime | None:
+    if back is not None:
+        return _bound(now - timedelta(days=back), now, end=end)
+    length = re.sub("^last ", "1 ", re.sub(r"^(?:past|last) (?=\d)", "", words).removesuffix(" ago"))
+    if not words.startswith("in ") and (gone := span(length)):
+        return now - gone
     for pattern, days in (("%Y-%m", 31), ("%Y", 366)):
-        try:
+        with contextlib.suppress(ValueError):
             first = datetime.strptime(text, pattern)
-        except ValueError:
-            continue
-        last = (first + timedelta(days=days)).replace(day=1) - timedelta(days=1)
-        return _bound(last if end else first, now, end=end)
+            last = (first + timedelta(days=days)).replace(day=1) - timedelta(days=1)
+            return _bound(last if end else first, now, end=end)
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -152,9 +141,6 @@ def _bound(day: datetime, now: datetime, *, end: bool) -> datetime:
     return datetime.combine(day.date(), time.max if end else time.min, tzinfo=now.tzinfo)
 
 
-# --- looking ahead
-
-
 def upcoming(text: str, *, now: datetime, zone: tzinfo | None = None, end: bool = False) -> datetime:
     """The moment meant, in UTC. A day without a time begins at nine; with `end`, it ends at midnight.
 
@@ -164,12 +150,8 @@ def upcoming(text: str, *, now: datetime, zone: tzinfo | None = None, end: bool 
         found = _read(text.strip(), now, zone, end=end)
     except (OverflowError, ValueError):
         found = None
-    if found is None:
-        raise InvalidInput(
-            f"cannot read the time {text!r}: try tomorrow 9:00, in 2h, friday 14:30, 2026-11-20 10:00 "
-            "or 20 nov 9am Europe/Berlin"
-        )
-    return found.astimezone(UTC)
+    examples = "tomorrow 9:00, in 2h, friday 14:30, 2026-11-20 10:00 or 20 nov 9am Europe/Berlin"
+    return _in_utc(found, text, examples)
 
 
 def span(text: str) -> timedelta | None:
@@ -217,10 +199,9 @@ def _read(text: str, now: datetime, zone: tzinfo | None, *, end: bool) -> dateti
         return moment
     if again == _NEVER:
         return _ahead(moment, now, words)
-    next_one = (
-        midnight.replace(year=midnight.year + 1) if again == _YEARLY else midnight + timedelta(days=again)
-    )
-    return _located(next_one + clock, zone)
+    yearly = again == _YEARLY
+    then = midnight.replace(year=midnight.year + 1) if yearly else midnight + timedelta(days=again)
+    return _located(then + clock, zone)
 
 
 def _ahead(moment: datetime, now: datetime, text: str) -> datetime:
@@ -243,13 +224,10 @@ def _zone(match: re.Match[str]) -> tzinfo | None:
 
 
 def _day(words: str, today: date) -> tuple[date, int, str] | None:
-    """The day meant, when it comes again, and what is left of the words."""
     first_of_next = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+    next_week, next_month = 7 - today.weekday(), (first_of_next - today).days
     ahead = [("day after tomorrow", 2, _NEVER), ("tomorrow", 1, _NEVER)]
-    ahead += [
-        ("next week", 7 - today.weekday(), _NEVER),
-        ("next month", (first_of_next - today).days, _NEVER),
-    ]
+    ahead += [("next week", next_week, _NEVER), ("next month", next_month, _NEVER)]
     for place, name in enumerate(_WEEKDAYS):
         days, pattern = (place - today.weekday()) % 7, rf"{name[:3]}(?:{name[3:]})?"
         ahead += [(rf"next {pattern}", days or 7, _WEEKLY), (pattern, days, _WEEKLY)]
@@ -267,7 +245,6 @@ def _day(words: str, today: date) -> tuple[date, int, str] | None:
 
 
 def _clock(words: str) -> tuple[timedelta | None, str]:
-    """The time of day meant, and what is left of the words."""
     for name, hours in _CLOCKS.items():
         if re.search(rf"\b{name}\b", words):
             return timedelta(hours=hours), words.replace(name, "")

@@ -70,7 +70,6 @@ def query_terms(text: str) -> list[str]:
 
 
 def is_stop_term(term: str) -> bool:
-    """Whether a term says nothing about a subject."""
     return term in _STOP_STEMS
 
 
@@ -81,7 +80,6 @@ def date_terms(moment: datetime) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The word's stem by Snowball's English rules."""
     return str(_stemmer.stemWord(word))
 
 
@@ -101,19 +99,15 @@ def _terms(text: str) -> Iterator[str]:
             yield from _word_terms(match.group().rstrip(_TAIL))
         return
     wide_chunk, cjk = _wide()
-    for match in wide_chunk.finditer(_readable(text)):
+    # Lone surrogates cannot be stored as UTF-8, so they must not become part of a term.
+    decomposed = unicodedata.normalize("NFKD", text.encode("utf-8", "replace").decode("utf-8"))
+    for match in wide_chunk.finditer(unicodedata.normalize("NFKC", _ACCENTS.sub("", decomposed))):
         chunk = match.group()
         if cjk.match(chunk):
             yield from chunk
             yield from (chunk[i : i + 2] for i in range(len(chunk) - 1))
         else:
             yield from _word_terms(chunk.rstrip(_TAIL))
-
-
-def _readable(text: str) -> str:
-    # Lone surrogates cannot be stored as UTF-8, so they must not become part of a term.
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", clean)))
 
 
 @lru_cache(maxsize=65_536)
@@ -146,25 +140,16 @@ def passages(text: str) -> list[str]:
     slices = []
     start = 0
     while len(text) - start > PASSAGE_CHARACTERS:
-        end = _cut(text, start)
+        limit, earliest = start + PASSAGE_CHARACTERS, start + PASSAGE_CHARACTERS // 2
+        cuts = ((text.rfind(mark, earliest, limit), mark) for mark in ("\n\n", "\n", ". ", " "))
+        end = next((place + len(mark) for place, mark in cuts if place != -1), limit)
         slices.append(text[start:end])
         start = max(end - PASSAGE_OVERLAP, start + 1)
     slices.append(text[start:])
     return slices
 
 
-def _cut(text: str, start: int) -> int:
-    limit = start + PASSAGE_CHARACTERS
-    earliest = start + PASSAGE_CHARACTERS // 2
-    for mark in ("\n\n", "\n", ". ", " "):
-        place = text.rfind(mark, earliest, limit)
-        if place != -1:
-            return place + len(mark)
-    return limit
-
-
 def strings_in(value: object) -> Iterator[str]:
-    """Every text in a nested value, such as a tool's input or a memory's provenance."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):

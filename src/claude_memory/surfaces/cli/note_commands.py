@@ -29,7 +29,7 @@ from claude_memory.text import times
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.notes.text_files import FileProblem
+    from claude_memory.notes.plain_files import FileProblem
     from claude_memory.store.model import Intention
 
 _INTENTION = argument("ID", "The intention, or its unique beginning.")

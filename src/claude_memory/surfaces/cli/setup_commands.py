@@ -59,7 +59,7 @@ def init(
     done, brought_back = memory.notes.prepare(layout)
     for path in brought_back:
         output.note(f"brought back {path}")
-    for path in memory.notes.documents.put_templates() if templates else []:
+    for path in memory.notes.put_templates() if templates else []:
         output.note(f"begun {path}")
     if not templates and not memory.notes.files.memory.exists():
         output.note("`claude-memory init --templates` begins MEMORY.md, todo.md and lessons.md")

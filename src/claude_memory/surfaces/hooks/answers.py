@@ -223,7 +223,7 @@ def write_ahead(moment: Moment) -> None:
 
     from claude_memory.errors import MemoryFault
     from claude_memory.notes import buffer
-    from claude_memory.notes.places import project_files
+    from claude_memory.notes.plain_files import project_files
     from claude_memory.redact import kept
     from claude_memory.understand.speaker import Speaker, of_prompt
 
