@@ -81,9 +81,7 @@ def summarise(
     going_on = begun if exchanges and not _opening(exchanges[0]) else []
     pending = _once(_pending(exchanges, open_tasks, written))
     typed = _typed(exchanges, memories)
-    executive = [_about([*going_on, *exchanges], written), _done(exchanges)]
-    executive.append(_standing(exchanges, written, pending))
-    told = "\n\n".join(filter(None, executive))
+    told = "\n\n".join(filter(None, _executive(exchanges, going_on, written, pending)))
     quoted = [(section.path, code) for section in written.sections() for code in section.code]
     named = ((path, code, _DEFINITION.search(code)) for path, code in quoted[-MAX_SNIPPETS:])
     whole = {
@@ -107,49 +105,47 @@ def summarise(
 # --- what it was about, what was done, how it stands
 
 
-def _about(exchanges: Sequence[Exchange], written: AgentSummary) -> str:
-    if intent := written.text("request"):
-        return clipped(intent, 900)
-    begun = list(filter(None, map(_opening, exchanges)))
-    asked = [clipped(text, 300) for text in begun if len(text.split()) > 2] or [
-        clipped(text, 300) for text in begun
-    ]
-    if not asked:
-        return clipped(written.rest, 700)
-    if len(asked) == 1:
-        return f"The person asked: “{asked[0]}”"
+def _executive(
+    exchanges: Sequence[Exchange],
+    going_on: Sequence[Exchange],
+    written: AgentSummary,
+    pending: Sequence[Entry],
+) -> Iterator[str]:
+    begun = list(filter(None, map(_opening, [*going_on, *exchanges])))
+    asked = [clipped(text, 300) for text in [text for text in begun if len(text.split()) > 2] or begun]
     between = f", and {len(asked) - 2} requests later" if len(asked) > 2 else ", then"
-    return f"It began with: “{asked[0]}”{between}: “{asked[-1]}”"
+    if intent := written.text("request"):
+        yield clipped(intent, 900)
+    elif not asked:
+        yield clipped(written.rest, 700)
+    elif len(asked) == 1:
+        yield f"The person asked: “{asked[0]}”"
+    else:
+        yield f"It began with: “{asked[0]}”{between}: “{asked[-1]}”"
 
-
-def _done(exchanges: Sequence[Exchange]) -> str:
     # One that was amended goes through several times under the same subject.
     commits = list(dict.fromkeys(commit.subject for each in exchanges for commit in each.commits))
     requests = list(dict.fromkeys(link for each in exchanges for link in each.pull_requests))
     files = {path for each in exchanges for path, _ in each.files_edited}
-    parts = []
-    if commits:
-        shown = "; ".join(clipped(subject, 90) for subject in commits[-5:])
-        parts.append(f"{_count(len(commits), 'commit')}{', the last' if len(commits) > 5 else ''}: {shown}.")
-    parts += [f"{_count(len(files), 'file')} edited."] if files else []
-    parts += [f"Pull requests: {', '.join(requests[-3:])}."] if requests else []
-    return " ".join(parts)
+    shown = "; ".join(clipped(subject, 90) for subject in commits[-5:])
+    last = ", the last" if len(commits) > 5 else ""
+    done = [f"{_count(len(commits), 'commit')}{last}: {shown}."] if commits else []
+    done += [f"{_count(len(files), 'file')} edited."] if files else []
+    done += [f"Pull requests: {', '.join(requests[-3:])}."] if requests else []
+    yield " ".join(done)
+
+    if current := written.text("current"):
+        yield f"How it stands: {clipped(current, 700)}"
+    elif exchanges:
+        end = _last(exchanges)
+        words = clipped(agents.plain(end.closing) or agents.plain("".join(end.said[-1:])), 500)
+        left = "; ".join(clipped(remark["text"], 80) for remark in pending[:4])
+        open_ = f" Open: {left}." if left else ""
+        yield f"How it stands: {_OUTCOMES[end.outcome]}{f': {words}' if words else '.'}{open_}"
 
 
 def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _standing(exchanges: Sequence[Exchange], written: AgentSummary, pending: Sequence[Entry]) -> str:
-    if current := written.text("current"):
-        return f"How it stands: {clipped(current, 700)}"
-    if not exchanges:
-        return ""
-    last = _last(exchanges)
-    words = agents.plain(last.closing) or agents.plain("".join(last.said[-1:]))
-    left = "; ".join(clipped(remark["text"], 80) for remark in pending[:4])
-    open_ = f" Open: {left}." if left else ""
-    return f"How it stands: {_OUTCOMES[last.outcome]}{': ' + clipped(words, 500) if words else '.'}{open_}"
 
 
 def _last(exchanges: Sequence[Exchange]) -> Exchange:

@@ -97,13 +97,12 @@ class Provider:
         """What the endpoint answers; a query of its address stays behind the path."""
         try:
             parts = urllib.parse.urlsplit(self.place)
-            kind, host = _CONNECTIONS[parts.scheme], parts.hostname or ""
-            connection = kind(host, parts.port, timeout=self.timeout_seconds)
+            if not parts.hostname:
+                raise ValueError
+            connection = _CONNECTIONS[parts.scheme](parts.hostname, parts.port, timeout=self.timeout_seconds)
         except (ValueError, KeyError, http.client.InvalidURL):
-            host = ""
-        if not host:
             reason = "the endpoint's address is none: it begins with http:// or https:// and names a host"
-            raise ProviderDown(reason, lasting=True)
+            raise ProviderDown(reason, lasting=True) from None
         target = parts.path.rstrip("/") + path + (f"?{parts.query}" if parts.query else "")
         cost = None
         with contextlib.closing(connection):

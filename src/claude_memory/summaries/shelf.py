@@ -221,11 +221,9 @@ class Shelf:
         """Sessions that have summaries, the one that changed last first; a copy made by hand is none."""
         changed: dict[str, float] = {}
         for folder in (self.home / "sessions").glob("session_*/summaries"):
-            name = folder.parent.name.removeprefix("session_")
-            if _SESSION.fullmatch(name):
-                with suppress(OSError):  # removed meanwhile
-                    changed[name] = folder.stat().st_mtime
-        return sorted(changed, key=lambda name: -changed[name])
+            with suppress(OSError):  # removed meanwhile
+                changed[folder.parent.name.removeprefix("session_")] = folder.stat().st_mtime
+        return sorted(filter(_SESSION.fullmatch, changed), key=lambda name: -changed[name])
 
     def about(self, session: str) -> dict[str, Any]:
         """What is noted of a session beside its summaries."""
@@ -251,8 +249,8 @@ class Shelf:
     def one(self, named: str) -> KeptSummary:
         """The summary that SESSION/NNN names; the beginning of a session's id is enough."""
         start, number = self.place_of(named)
-        matching = [session for session in self.sessions() if session.startswith(start)]
-        matching = [start] if start in matching else matching
+        known = self.sessions()
+        matching = [start] if start in known else [name for name in known if name.startswith(start)]
         if len(matching) > 1:
             raise InvalidInput(f"{start!r} could be {', '.join(matching[:4])}: give more of the id")
         for kept in (kept for session in matching for kept in self.of(session)):
@@ -303,8 +301,7 @@ class Shelf:
             return None  # the lock would bring back what somebody deleted
         with self._lock(kept.session):
             now = next((one for one in self.of(kept.session) if one.number == kept.number), None)
-            document = change(now.document) if now else None
-            if document is None:
+            if now is None or (document := change(now.document)) is None:
                 return None
             better = KeptSummary(kept.session, kept.number, valid(document))
             self._write(better)

@@ -17,7 +17,7 @@ from typing import Any
 from claude_memory.model import Kind
 from claude_memory.text.sentences import sentences
 from claude_memory.text.words import is_stop_term, query_terms, shorten
-from claude_memory.understand.model import Commit, Exchange, Outcome
+from claude_memory.understand.model import Exchange, Outcome
 from claude_memory.understand.titles import outside_fences, plan_title, title
 
 REQUEST_CHARACTERS = 500
@@ -117,20 +117,27 @@ def _statement(
 def of_session(exchanges: Sequence[Exchange], fresh: Collection[str]) -> list[Statement]:
     """What the exchanges with these keys settled or suggest; those before tell what led to a commit."""
     found: list[Statement] = []
+    told: list[Statement] = []
     work: list[Exchange] = []  # what was worked on since the last commit
     for exchange in exchanges:
         if exchange.key in fresh:
             found += _commits(exchange, work)
-            found = [item for item in found if not _is_reverted(item, exchange)]
+            # A commit may take an earlier one back by name.
+            subjects = (commit.subject for commit in exchange.commits)
+            back = [_normal(subject) for subject in subjects if subject.lower().startswith("revert")]
+            found = [
+                item
+                for item in found
+                if item.source != "commit" or not any(item.key.removeprefix("commit:") in one for one in back)
+            ]
             found += (*_plan(exchange), *_answers(exchange), *_rules(exchange))
-            found += _told(exchange)
+            told += _told(exchange)
         if exchange.commits:
             work = [exchange] if exchange.uncommitted else []
         elif exchange.files_edited or exchange.plan:
             work.append(exchange)
-    told = [item for item in found if item.source == "closing"]
     longest = sorted(told, key=lambda item: -item.body.count("\n"))[:_MOST_TOLD]
-    return merged([item for item in found if item.source != "closing" or item in longest])
+    return merged([*found, *longest])
 
 
 def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Statement]:
@@ -144,15 +151,6 @@ def of_summary(feedback: Iterable[str], at: datetime, ordinal: int) -> list[Stat
         for line in lines
         if len(query_terms(line)) >= _FEWEST_TERMS and _SET_RIGHT.search(line) and not _HOUR.search(line)
     ]
-
-
-def says_the_same(one: Statement, other: Statement) -> bool:
-    """Whether two statements of a session are one: the same key, or nearly all terms of the shorter one."""
-    if one.key == other.key:
-        return True
-    mine, theirs = _terms(one.body), _terms(other.body)
-    small, large = sorted((mine, theirs), key=len)
-    return len(small) >= 3 and len(small & large) >= SAME * len(small)
 
 
 def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement]:
@@ -170,22 +168,17 @@ def _commits(exchange: Exchange, work: Sequence[Exchange]) -> Iterator[Statement
     if files and all(_BESIDE_THE_CODE.search(path) for path in files):
         return
     for commit in exchange.commits:
-        subject, type_ = _subject(commit)
-        if not subject:
+        match = _TYPE.match(commit.subject)
+        type_ = match["type"] if match else ""
+        subject = commit.subject[match.end() if match else 0 :].strip().rstrip(".")
+        if type_ in _MINOR_TYPES or _HOUSEKEEPING.match(subject) or len(subject.split()) < _SHORTEST_SUBJECT:
             continue
-        fixing = type_ == "fix" or _FIXING.match(subject) is not None
+        subject = subject[:1].upper() + subject[1:]
+        kind = Kind.FIX if type_ == "fix" or _FIXING.match(subject) else Kind.DECISION
         branch = f" on {commit.branch}" if commit.branch else ""
         lines = [subject, *asked, *(f"- {point}" for point in done), f"Commit {commit.hash}{branch}"]
-        kind, body = Kind.FIX if fixing else Kind.DECISION, "\n".join(lines)
-        settled = {"settled": True, "files": files}
-        yield _statement(kind, "commit", subject, body, exchange.ended, commit.ordinal, **settled)
-
-
-def _is_reverted(statement: Statement, exchange: Exchange) -> bool:
-    """Whether a commit of the exchange takes this one back by name."""
-    subjects = [commit.subject for commit in exchange.commits if commit.subject.lower().startswith("revert")]
-    name = statement.key.removeprefix("commit:")
-    return statement.source == "commit" and any(name in _normal(subject) for subject in subjects)
+        settled, at = {"settled": True, "files": files}, exchange.ended
+        yield _statement(kind, "commit", subject, "\n".join(lines), at, commit.ordinal, **settled)
 
 
 def _requests(work: Sequence[Exchange]) -> list[str]:
@@ -200,8 +193,7 @@ def _requests(work: Sequence[Exchange]) -> list[str]:
 
 
 def _asks(request: str) -> bool:
-    rest = [term for term in query_terms(request[:2_000]) if term not in _COMMIT_WORDS]
-    return len(rest) >= _FEWEST_TERMS
+    return sum(term not in _COMMIT_WORDS for term in query_terms(request[:2_000])) >= _FEWEST_TERMS
 
 
 def closing_points(closing: str) -> list[str]:
@@ -214,17 +206,6 @@ def closing_points(closing: str) -> list[str]:
         if len(query_terms(plain)) > _FEWEST_TERMS and not _REPORT.search(plain):
             told.append(_line(plain, POINT_CHARACTERS))
     return told[:MOST_POINTS]
-
-
-def _subject(commit: Commit) -> tuple[str, str]:
-    """A commit's subject without its type, if it says what was done; else nothing."""
-    match = _TYPE.match(commit.subject)
-    type_ = match["type"] if match else ""
-    plain = commit.subject[match.end() :] if match else commit.subject
-    plain = plain.strip().rstrip(".")
-    if type_ in _MINOR_TYPES or _HOUSEKEEPING.match(plain) or len(plain.split()) < _SHORTEST_SUBJECT:
-        return "", type_
-    return plain[:1].upper() + plain[1:], type_
 
 
 def _plan(exchange: Exchange) -> Iterator[Statement]:
@@ -290,10 +271,6 @@ def _files(*exchanges: Exchange) -> tuple[str, ...]:
     return tuple(path for path, _ in counted.most_common(MAX_FILES))
 
 
-def _terms(text: str) -> set[str]:
-    return {term for term in query_terms(text[:600]) if not is_stop_term(term)}
-
-
 def _normal(text: str) -> str:
     """What two wordings of the same line share: its terms in order."""
     return " ".join(query_terms(text)[:40])
@@ -304,9 +281,15 @@ def _line(text: str, limit: int = LINE_CHARACTERS) -> str:
 
 
 def merged(statements: Sequence[Statement]) -> list[Statement]:
-    """Each statement of a session once: settled before proposed, earlier before later."""
-    kept: list[Statement] = []
+    """Each statement of a session once: settled before proposed, earlier before later.
+
+    Two are one if they have one key, or if nearly all terms of the shorter one stand in the other.
+    """
+    kept: dict[str, tuple[Statement, set[str]]] = {}
     for statement in sorted(statements, key=lambda item: (not item.settled, item.at)):
-        if not any(says_the_same(statement, known) for known in kept):
-            kept.append(statement)
-    return kept
+        mine = {term for term in query_terms(statement.body[:600]) if not is_stop_term(term)}
+        pairs = (sorted((mine, theirs), key=len) for _, theirs in kept.values())
+        alike = any(len(small) >= 3 and len(small & large) >= SAME * len(small) for small, large in pairs)
+        if statement.key not in kept and not alike:
+            kept[statement.key] = statement, mine
+    return [statement for statement, _ in kept.values()]

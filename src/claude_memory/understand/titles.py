@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from claude_memory.text.words import STOP_WORDS, shorten
-from claude_memory.understand.model import Exchange, Utterance
+from claude_memory.understand.model import Exchange
 
 TITLE_CHARACTERS = 80
 SEARCH_CHARACTERS = 8_000
@@ -46,18 +46,16 @@ _LINK = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,400}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"*(\[])")
 _CLAUSE = re.compile(r"(?:,| —| –| -|:|;| because| so that| which)\s")
 _SKIPPED = re.compile(r"\s*(?:\||---|===|\$ |<|\[\[)")
-_LEADING_WORD = re.compile(
-    r"(?:(?:done|perfect|great|excellent|all (?:done|set)|yes|yep|yeah|good|ok(?:ay)?|right|got it|sure|no"
-    r"|confirmed|correct|exactly|summary|complete|tl;dr|ah|found it|fixed|fair enough|makes sense|agreed"
-    r"|verdict|good (?:catch|point|question))\s?[.!,:;—–-]+\s*)+",
+_LEADING_WORDS = re.compile(
+    r"\A(?:(?:(?:done|perfect|great|excellent|all (?:done|set)|yes|yep|yeah|good|ok(?:ay)?|right|got it|sure"
+    r"|no|confirmed|correct|exactly|summary|complete|tl;dr|ah|found it|fixed|fair enough|makes sense|agreed"
+    r"|verdict|good (?:catch|point|question))\s?[.!,:;—–-]+\s*)+"
+    r"|(?:here(?:'s| is| are)|below is) (?:a|an|the|my)(?: \w+){0,2} of (?:the |all )?)",
     re.IGNORECASE,
-)
-_HERE_IS = re.compile(
-    r"(?:here(?:'s| is| are)|below is) (?:a|an|the|my)(?: \w+){0,2} of (?:the |all )?", re.IGNORECASE
 )
 _DANGLING = re.compile(r"(?:and|but|because|so|that's|that is|it|this|these|those|which)\b", re.IGNORECASE)
 _POLITE = re.compile(
-    r"(?:(?:hey|hi|hello|ok(?:ay)?|so|please|pls|great|cool|thanks|now|and|then|also|yes|yeah|right|alright"
+    r"\A(?:(?:hey|hi|hello|ok(?:ay)?|so|please|pls|great|cool|thanks|now|and|then|also|yes|yeah|right|alright"
     r"|well|nice|perfect|can (?:you|we)|could (?:you|we)|would you|i(?:'d| would) like (?:you )?to"
     r"|i want (?:you )?to|let's|we (?:need|want) to)(?:[,.! ]+|$))+",
     re.IGNORECASE,
@@ -90,12 +88,18 @@ def _titles(exchange: Exchange) -> Iterator[str]:
     if not amended:
         yield from [subject for subject in reversed(subjects) if not _UNFINISHED.match(subject)]
     yield plan_title(exchange.plan)
-    lines = _request_lines(exchange.asked)
+    # The lines that a person typed, without polite openings.
+    typed = [plain_line(line) for spoken in exchange.asked for line in spoken.words.splitlines()]
+    bare = [_POLITE.sub("", line, count=1) for line in typed]
+    lines = [line if "://" in line.split()[0] else line[:1].upper() + line[1:] for line in bare if line]
     telling = [line for line in lines if telling_words(line) >= 3]
     # Of mere talk, the question says better what it was about than the first words of the answer.
     if not exchange.files_edited and not subjects:
         yield from (line for line in telling if line.endswith("?") or not exchange.commands)
-    yield _first_telling(exchange.closing, _matter(lines, exchange))
+    # What the exchange was about is named by words of the request, and of the files it changed.
+    files = (re.split(r"[/\\]", name)[-1].partition(".")[0] for name, _ in exchange.files_edited)
+    named = (word for text in (*lines, *files) for word in _words(text))
+    yield _first_telling(exchange.closing, frozenset(word[:_STEM] for word in named if word not in _EMPTY))
     yield from telling
     yield _first_telling(exchange.closing)
     yield from subjects
@@ -105,13 +109,6 @@ def _titles(exchange: Exchange) -> Iterator[str]:
     yield from (spoken.question for spoken in exchange.asked)
     yield from (command.command for command in exchange.commands[-1:])
     yield from (line for line in lines if len(line.split()) > 2)
-
-
-def _matter(lines: Iterable[str], exchange: Exchange) -> frozenset[str]:
-    """Words that name what the exchange was about: of the request, and of the files it changed."""
-    files = (re.split(r"[/\\]", name)[-1].partition(".")[0] for name, _ in exchange.files_edited)
-    named = (word for text in (*lines, *files) for word in _words(text))
-    return frozenset(word[:_STEM] for word in named if word not in _EMPTY)
 
 
 def plan_title(plan: str) -> str:
@@ -136,8 +133,7 @@ def _sentences(text: str) -> Iterator[str]:
     """Sentences of a text without code, tables and marks."""
     for line in outside_fences(text):
         for sentence in () if _SKIPPED.match(line) else _SENTENCE_END.split(plain_line(line)):
-            word = _LEADING_WORD.match(sentence) or _HERE_IS.match(sentence)
-            yield sentence[word.end() :] if word else sentence
+            yield _LEADING_WORDS.sub("", sentence, count=1)
 
 
 def telling_words(sentence: str) -> int:
@@ -147,13 +143,6 @@ def telling_words(sentence: str) -> int:
 
 def _words(text: str) -> list[str]:
     return [word.lower().replace("’", "'") for word in _WORD.findall(_ADDRESS.sub("", text))]
-
-
-def _request_lines(asked: Iterable[Utterance]) -> list[str]:
-    """The lines that a person typed, without polite openings."""
-    lines = [plain_line(line) for spoken in asked for line in spoken.words.splitlines()]
-    bare = (line[polite.end() :] if (polite := _POLITE.match(line)) else line for line in lines)
-    return [line if "://" in line.split()[0] else line[:1].upper() + line[1:] for line in bare if line]
 
 
 def _first_line(text: str) -> str:
@@ -173,9 +162,9 @@ def _fitted(text: str) -> str:
     line = plain_line(text).rstrip(" .:;,—–-")
     if len(line) <= TITLE_CHARACTERS:
         return line
-    cuts = [cut.start() for cut in _CLAUSE.finditer(line[: TITLE_CHARACTERS + 1])]
+    ends = [clause.start() for clause in _CLAUSE.finditer(line[: TITLE_CHARACTERS + 1])]
     cuts = [
-        cut for cut in cuts if cut >= _SHORT_CLAUSE and line.count("(", 0, cut) == line.count(")", 0, cut)
+        end for end in ends if line.count("(", 0, end) == line.count(")", 0, end) and end >= _SHORT_CLAUSE
     ]
     return line[: cuts[-1]].rstrip() if cuts else shorten(line, TITLE_CHARACTERS)
 
@@ -194,6 +183,10 @@ def search_text(exchange: Exchange) -> str:
 
 
 def _parts(exchange: Exchange) -> Iterator[tuple[str, int]]:
+    def listed(mark: str, between: str, names: Iterable[str]) -> tuple[str, int]:
+        joined = between.join(names)
+        return mark + joined if joined else "", NAMES_CHARACTERS
+
     asked = [
         text
         for spoken in exchange.asked
@@ -203,21 +196,16 @@ def _parts(exchange: Exchange) -> Iterator[tuple[str, int]]:
     failures = (f"Failed: {shorten(run.splitlines()[0], 160)}\n{error}".rstrip() for run, error in failed)
     went_well = dict.fromkeys(one.command.splitlines()[0] for one in exchange.commands if not one.failed)
     yield "\n".join(filter(None, asked)) or exchange.handed, 2_000
-    yield "\n".join(f"Commit {one.hash} {one.subject}" for one in exchange.commits), NAMES_CHARACTERS
+    yield listed("", "\n", (f"Commit {one.hash} {one.subject}" for one in exchange.commits))
     yield from ((link, SEARCH_CHARACTERS) for link in exchange.pull_requests[:5])
     yield exchange.closing, 3_600
-    yield _listed("Edited: ", ", ", (name for name, _ in exchange.files_edited)), NAMES_CHARACTERS
+    yield listed("Edited: ", ", ", (name for name, _ in exchange.files_edited))
     yield "\n".join(failures), NAMES_CHARACTERS * 2
     yield exchange.plan, 1_200
-    yield _listed("Tasks: ", "; ", (task.title for task in exchange.tasks)), NAMES_CHARACTERS
+    yield listed("Tasks: ", "; ", (task.title for task in exchange.tasks))
     yield "\n".join(_told(exchange.said, SEARCH_CHARACTERS // 2)), SEARCH_CHARACTERS
-    yield _listed("Read: ", ", ", exchange.files_read), NAMES_CHARACTERS
-    yield _listed("Ran: ", "; ", went_well), NAMES_CHARACTERS
-
-
-def _listed(mark: str, between: str, names: Iterable[str]) -> str:
-    joined = between.join(names)
-    return mark + joined if joined else ""
+    yield listed("Read: ", ", ", exchange.files_read)
+    yield listed("Ran: ", "; ", went_well)
 
 
 def _told(said: Iterable[str], room: int) -> list[str]:
@@ -233,12 +221,9 @@ def _told(said: Iterable[str], room: int) -> list[str]:
 
 def without_announcements(text: str) -> str:
     """What a text of the agent tells beside its next step; empty if nothing."""
-    kept = []
-    for line in text.splitlines():
-        sentences = [one for one in _SENTENCE_END.split(line.strip()) if one and not _ON_THE_WAY.match(one)]
-        if sentences:
-            kept.append(" ".join(sentences))
-    joined = _cut("\n".join(kept), TOLD_CHARACTERS)
+    split = (_SENTENCE_END.split(line.strip()) for line in text.splitlines())
+    lines = (" ".join(one for one in parts if one and not _ON_THE_WAY.match(one)) for parts in split)
+    joined = _cut("\n".join(filter(None, lines)), TOLD_CHARACTERS)
     return joined if telling_words(joined) >= 3 else ""
 
 
