@@ -70,10 +70,7 @@ class SpoolDepth:
 
 
 class Spool:
-    """The three folders under `<home>/spool`."""
-
     def __init__(self, home: Path) -> None:
-        """Nothing is created until something is written."""
         self.home = home
         self.folder = home / "spool"
         self.temporary = self.folder / "tmp"

@@ -30,32 +30,24 @@ MAX_DEPTH = 100
 MAX_ITEMS = 2000  # of one list or object; a listing's head and tail tell what it was
 SLOT_SECONDS = 60  # things without an id of their own are the same within a minute
 
-_KINDS = {
-    "sessionstart": EventKind.SESSION_START,
-    "userpromptsubmit": EventKind.PROMPT,
-    "pretooluse": EventKind.TOOL_CALL,
-    "posttooluse": EventKind.TOOL_USE,
-    "posttoolusefailure": EventKind.TOOL_FAILURE,
-    "stop": EventKind.REPLY,
-    "subagentstart": EventKind.SUBAGENT_START,
-    "subagentstop": EventKind.SUBAGENT_RESULT,
-    "precompact": EventKind.COMPACTION_START,
-    "postcompact": EventKind.COMPACTION,
-    "sessionend": EventKind.SESSION_END,
-    "instructionsloaded": EventKind.INSTRUCTIONS,
-    "injection": EventKind.INJECTION,
+# A hook's name in small letters: the kind, the agent's own id for it, and the text that tells several reports
+# under one id apart.
+_EVENTS = {
+    "sessionstart": (EventKind.SESSION_START, "", ""),
+    "userpromptsubmit": (EventKind.PROMPT, "prompt_id", ""),
+    "pretooluse": (EventKind.TOOL_CALL, "tool_use_id", ""),
+    "posttooluse": (EventKind.TOOL_USE, "tool_use_id", ""),
+    "posttoolusefailure": (EventKind.TOOL_FAILURE, "tool_use_id", ""),
+    "stop": (EventKind.REPLY, "prompt_id", "last_assistant_message"),
+    "subagentstart": (EventKind.SUBAGENT_START, "agent_id", "prompt_id"),
+    "subagentstop": (EventKind.SUBAGENT_RESULT, "agent_id", "last_assistant_message"),
+    "precompact": (EventKind.COMPACTION_START, "prompt_id", "trigger"),
+    "postcompact": (EventKind.COMPACTION, "prompt_id", "compact_summary"),
+    "sessionend": (EventKind.SESSION_END, "", ""),
+    "instructionsloaded": (EventKind.INSTRUCTIONS, "", ""),
+    "injection": (EventKind.INJECTION, "", ""),
 }
-_OWN = {  # the agent's own id for it, and the text that tells several reports under one id apart
-    EventKind.PROMPT: ("prompt_id", ""),
-    EventKind.TOOL_CALL: ("tool_use_id", ""),
-    EventKind.TOOL_USE: ("tool_use_id", ""),
-    EventKind.TOOL_FAILURE: ("tool_use_id", ""),
-    EventKind.REPLY: ("prompt_id", "last_assistant_message"),
-    EventKind.SUBAGENT_START: ("agent_id", "prompt_id"),
-    EventKind.SUBAGENT_RESULT: ("agent_id", "last_assistant_message"),
-    EventKind.COMPACTION_START: ("prompt_id", "trigger"),
-    EventKind.COMPACTION: ("prompt_id", "compact_summary"),
-}
+_OWN = {kind: keys for kind, *keys in _EVENTS.values()}
 _SESSION_KINDS = (EventKind.SESSION_START, EventKind.SESSION_END, EventKind.INSTRUCTIONS)
 _SESSION_KEYS = ("session_id", "source", "reason", "file_path", "load_reason")
 _VOLATILE = ("transcript_path", "agent_transcript_path", "permission_mode", "duration_ms")
@@ -107,7 +99,7 @@ def parse(
 
 def event_kind(name: str) -> EventKind:
     """What an agent's name for an event means; what is unknown is kept as `other`."""
-    return _KINDS.get(name.lower(), EventKind.OTHER)
+    return _EVENTS[name.lower()][0] if name.lower() in _EVENTS else EventKind.OTHER
 
 
 def event_id(kind: EventKind, *, own_id: str = "", content: str = "", moment: datetime) -> EventId:

@@ -31,6 +31,7 @@ from claude_memory.understand.exchanges import exchanges, session_text
 from claude_memory.understand.exchanges import record as record_of
 from claude_memory.understand.model import Exchange, SessionRecord, from_json, places_of, to_json
 from claude_memory.understand.speaker import Manner, of_prompt, of_result
+from claude_memory.understand.statements import Statement
 
 BATCH = 50
 MAX_FILES = 40
@@ -136,8 +137,8 @@ def _heard(message: Message) -> Message:
 def _understood(conversation: Conversation, exchange: Exchange) -> Understood:
     refused = (spoken.file for spoken in exchange.asked if spoken.file)
     named = (*(path for path, _ in exchange.files_edited), *refused, *exchange.files_read)
-    texts = (titles.title(exchange), titles.search_text(exchange))
-    memory = _memory(conversation, "exchange", exchange.key, texts, exchange, dict.fromkeys(named))
+    texts, files = (titles.title(exchange), titles.search_text(exchange)), dict.fromkeys(named)
+    memory = _memory(conversation, "exchange", exchange.key, texts, exchange, files)
     places = {"messages": [exchange.first, exchange.last]}
     memory = replace(memory, kind=Kind.OBSERVATION, provenance={**memory.provenance, **places})
     return Understood(memory, exchange.first, exchange.last, to_json(exchange))
@@ -179,13 +180,13 @@ def _settled(
         if message.role == "summary":
             feedback, _ = feedback_and_fixes(read(message.text))
             told += statements.of_summary(feedback, message.at, message.ordinal)
-    made = [_statement_memory(conversation, statement) for statement in statements.merged(told)]
+    made = [statement_memory(conversation, statement) for statement in statements.merged(told)]
     scope, ids = SearchScope((conversation.project,)), [memory.id for memory in made]
     known = {memory.id: memory for memory in store.memories.find(scope, _ALL, ids=ids)} if ids else {}
     return [_with_places(memory, known[memory.id]) if memory.id in known else memory for memory in made]
 
 
-def _statement_memory(conversation: Conversation, statement: statements.Statement) -> StoredMemory:
+def statement_memory(conversation: Conversation, statement: Statement) -> StoredMemory:
     """A person's own words are the person's, unless the history came from elsewhere."""
     spoken_by = Trust.USER if statement.by_person else Trust.AGENT
     place = {"conversation": conversation.session, "messages": list(statement.ordinals)}

@@ -200,34 +200,26 @@ def _compiled(pattern: str) -> Any:
     """The pattern for the engine; None for what means nothing, such as a range that runs backwards."""
     import re2
 
+    def translated(piece: re.Match[str]) -> str:
+        if piece[1] or piece[2]:
+            return ".*" if piece[1] else "."
+        if piece[5]:
+            return str(re2.escape(piece[5]))
+        members = "".join(member if member == "-" else re2.escape(member) for member in piece[4])
+        return f"[{'^' if piece[3] else ''}{members}]"
+
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
     glob = _plain(pattern)
-    inner = _GLOB.sub(_translated, glob)
+    inner, below = _GLOB.sub(translated, glob), _GLOB.sub(translated, glob.lstrip("/"))
+    expression = f"(?:.*/)?(?:{inner})(?:/.*)?"
     if glob.startswith("/"):
-        below = _GLOB.sub(_translated, glob.lstrip("/"))
         expression = f"(?:{inner})(?:/.*)?|.*/(?:{inner})|.*/(?:{below})/.*"
-    else:
-        expression = f"(?:.*/)?(?:{inner})(?:/.*)?"
     try:
         return re2.compile("(?s)" + expression, options)
     except re2.error:
         return None
-
-
-def _translated(piece: re.Match[str]) -> str:
-    if piece[1] or piece[2]:
-        return ".*" if piece[1] else "."
-    if piece[5]:
-        return _literal(piece[5])
-    members = "".join(member if member == "-" else _literal(member) for member in piece[4])
-    return f"[{'^' if piece[3] else ''}{members}]"
-
-
-def _literal(character: str) -> str:
-    plain = character.isalnum() or character in "/_ " or ord(character) > 127
-    return character if plain else f"\\x{ord(character):02x}"
 
 
 def _plain(text: str) -> str:

@@ -11,20 +11,20 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from claude_memory.capture.understanding import statement_memory
 from claude_memory.imports.importer import SUMMING_UP
-from claude_memory.model import Kind, Status, StoredMemory, Trust, memory_id
+from claude_memory.model import StoredMemory, Trust
 from claude_memory.platform import logs
 from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.redact import redact, redact_document
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
-from claude_memory.store.model import Conversation
 from claude_memory.summaries.making import summarise
 from claude_memory.summaries.providers import Provider, ProviderDown, Reply, open_provider
 from claude_memory.summaries.shelf import (
@@ -43,6 +43,7 @@ from claude_memory.text.quotation import about_tokens, clipped
 from claude_memory.text.words import query_terms
 from claude_memory.transcripts.sources import json_object
 from claude_memory.understand.model import Exchange, from_json
+from claude_memory.understand.statements import Statement
 from claude_memory.understand.titles import title_of
 
 PIECE_CHARACTERS, MAX_PIECES = 48_000, 24
@@ -210,8 +211,15 @@ def ask_about_sessions(store: Store, asker: Asker) -> int:
             logs.logger("summaries").warning("a session is not asked about: %s", answer)
             if not isinstance(answer, Unusable):  # else asking again would cost and give the same
                 continue
-        told = written_entries({} if isinstance(answer, ProviderDown) else answer)
-        proposed += store.memories.add([_proposal(conversation, *each) for each in told]).memories
+        told: list[StoredMemory] = []
+        for kind, title, body, entry in written_entries({} if isinstance(answer, ProviderDown) else answer):
+            key = f"model:{kind}:{' '.join(query_terms(body)[:40])}"
+            files = tuple(str(path) for path in entry.get("files", ()))[:8]
+            places = tuple(int(place) for place in entry.get("messages", ()))
+            at = conversation.last
+            said = Statement(kind, title_of(title), body, key, "model", at, files=files, ordinals=places)
+            told.append(replace(statement_memory(conversation, said), trust=Trust.AGENT))
+        proposed += store.memories.add(told).memories
         store.archive.asked(conversation.number, conversation.messages)
     return proposed
 
@@ -276,28 +284,6 @@ def _put(made: SummaryBook, kept: KeptSummary, changes: Mapping[str, Any]) -> Ke
         return {**now, **changes} if same else None
 
     return made.shelf.replace(kept, change)
-
-
-def _proposal(
-    conversation: Conversation, kind: Kind, title: str, body: str, entry: Mapping[str, Any]
-) -> StoredMemory:
-    key = " ".join(query_terms(body)[:40])
-    messages = [int(place) for place in entry.get("messages", ())]
-    place = {"conversation": conversation.session, "messages": messages}
-    return StoredMemory(
-        memory_id(f"statement:{conversation.project}:model:{kind}:{key}"),
-        conversation.project,
-        kind,
-        title_of(title),
-        body,
-        conversation.last,
-        conversation.last,
-        Trust.AGENT,
-        status=Status.PROPOSED,
-        session=conversation.session,
-        files=tuple(str(path) for path in entry.get("files", ()))[:8],
-        provenance={"source": "understood", "by": "model", "places": [place]},
-    )
 
 
 # --- what is sent, and what comes back

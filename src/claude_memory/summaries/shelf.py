@@ -32,8 +32,6 @@ NO_VECTORS: Mapping[str, Any] = {"model": None, "summary_vector": [], "topic_vec
 
 @dataclass(frozen=True, slots=True)
 class KeptSummary:
-    """One summary as its file holds it."""
-
     session: str
     number: int
     document: Mapping[str, Any] = field(default_factory=dict)
@@ -68,7 +66,6 @@ class KeptSummary:
 
     @property
     def boundary(self) -> str:
-        """Which compaction it is of."""
         return str(self.part("source").get("boundary") or "")
 
     @property
@@ -105,7 +102,6 @@ def document_of(body: Any, at: datetime, trigger: str, by: Mapping[str, Any]) ->
 
 
 def written(at: datetime) -> str:
-    """A moment as a document says it."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -206,8 +202,6 @@ _LISTED = ("timestamp", "compaction_trigger", "original_message_range", "token_c
 
 
 class Shelf:
-    """The summaries of one home."""
-
     def __init__(self, home: Path) -> None:
         self.home = home
 

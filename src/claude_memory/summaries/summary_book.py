@@ -41,16 +41,7 @@ from claude_memory.redact.erasure import without
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
 from claude_memory.store.model import EventFilter
-from claude_memory.summaries.shelf import (
-    OPEN,
-    RULES,
-    KeptSummary,
-    Shelf,
-    document_of,
-    valid,
-    within,
-    written,
-)
+from claude_memory.summaries.shelf import OPEN, RULES, KeptSummary, Shelf, document_of, valid, within, written
 from claude_memory.summaries.stretches import (
     Material,
     Stretch,
@@ -85,7 +76,6 @@ class SummaryBook:
 
     @property
     def shelf(self) -> Shelf:
-        """Where the files are."""
         return Shelf(self.home)
 
     def list(self, session: str = "", *, all_projects: bool = False) -> Sequence[KeptSummary]:

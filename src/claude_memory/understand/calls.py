@@ -80,7 +80,6 @@ def given_of(text: str) -> dict[str, str]:
 
 
 def command_of(text: str) -> str:
-    """What a running tool was given to run."""
     return _BESIDE_COMMAND.split(text[2:], maxsplit=1)[0].strip() if text.startswith("$ ") else ""
 
 

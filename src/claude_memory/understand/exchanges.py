@@ -15,17 +15,7 @@ from datetime import timedelta
 from claude_memory.model import Message, SessionId
 from claude_memory.redact.erasure import ERASED
 from claude_memory.text.words import index_terms, shorten
-from claude_memory.understand.calls import (
-    CHANGING,
-    PLANNING,
-    Work,
-    clip,
-    failing,
-    files_of,
-    given_of,
-    is_scratch,
-    relative,
-)
+from claude_memory.understand import calls
 from claude_memory.understand.commands import checks_of
 from claude_memory.understand.model import (
     Command,
@@ -64,7 +54,7 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
     # A title names the conversation; it was given at no moment of it.
     told = (message for message in messages if message.manner != "title")
     ordered = sorted(told, key=lambda message: (message.at, message.ordinal))
-    calls = {message.call: message for message in ordered if message.role == "call" and message.call}
+    by_id = {message.call: message for message in ordered if message.role == "call" and message.call}
     tasks: dict[str, TaskItem] = {}
     made: list[Exchange] = []
     spans: list[list[Message]] = []
@@ -75,7 +65,7 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
     for span in spans:
         # What was erased stays as places, so that no copy takes them; an exchange of nothing else is none.
         if (_is_request(span[0]) or _has_work(span)) and any(one.text != ERASED for one in span):
-            made.append(_exchange(session, span, calls, tasks, cwd, made[-1].closing if made else ""))
+            made.append(_exchange(session, span, by_id, tasks, cwd, made[-1].closing if made else ""))
     return made
 
 
@@ -144,22 +134,22 @@ def _outcome(span: Sequence[Message]) -> Outcome:
 def _exchange(
     session: SessionId,
     span: Sequence[Message],
-    calls: Mapping[str, Message],
+    by_id: Mapping[str, Message],
     tasks: dict[str, TaskItem],
     cwd: str,
     closed_before: str,
 ) -> Exchange:
-    first, work = span[0], Work(cwd, tasks)
+    first, work = span[0], calls.Work(cwd, tasks)
     asked: list[Utterance] = []
     for message in span:
         if message.role == "call":
             work.call(message)
         elif message.role == "result":
-            work.result(message, calls.get(message.call))
+            work.result(message, by_id.get(message.call))
         elif message.manner == "pull_request":
             work.find_pull_requests(message.text)
         if message.speaker == "person" and message.text != ERASED:
-            asked += _utterances(message, calls, cwd)
+            asked += _utterances(message, by_id, cwd)
     if asked and asked[0].ordinal == first.ordinal:
         asked[0] = _with_question(asked[0], closed_before)
     outcome = _outcome(span)
@@ -174,7 +164,7 @@ def _exchange(
         branch=next((message.branch for message in reversed(span) if message.branch), ""),
         cwd=cwd,
         asked=tuple(asked),
-        plan=_plan(span, calls),
+        plan=_plan(span, by_id),
         handed=_handed(first),
         files_read=tuple(work.read)[:MOST_FILES],
         files_edited=tuple(work.edited.most_common(MOST_FILES)),
@@ -186,11 +176,11 @@ def _exchange(
         closing=closing,
         outcome=outcome,
         uncommitted=work.uncommitted()[:MOST_FILES],
-        failing=failing(work.commands.values()),
+        failing=calls.failing(work.commands.values()),
     )
 
 
-def _utterances(message: Message, calls: Mapping[str, Message], cwd: str) -> list[Utterance]:
+def _utterances(message: Message, by_id: Mapping[str, Message], cwd: str) -> list[Utterance]:
     text = message.text.strip()
     if message.manner == "answer":
         parted = [part.partition("\n→ ") for part in text.split("\n\n")]
@@ -202,10 +192,10 @@ def _utterances(message: Message, calls: Mapping[str, Message], cwd: str) -> lis
         ]
     words, pasted = typed_words(text)
     # The file whose edit a person refused with these words.
-    call = calls.get(message.call) if message.manner == "rejection" else None
-    files = files_of(call.text) if call is not None and call.tool.lower() in CHANGING else []
-    file = relative(files[0], cwd) if files else ""
-    shown = clip("\n".join(pasted), PASTED_CHARACTERS)
+    call = by_id.get(message.call) if message.manner == "rejection" else None
+    files = calls.files_of(call.text) if call is not None and call.tool.lower() in calls.CHANGING else []
+    file = calls.relative(files[0], cwd) if files else ""
+    shown = calls.clip("\n".join(pasted), PASTED_CHARACTERS)
     return [Utterance(message.ordinal, message.at, words, message.manner, shown, file=file)]
 
 
@@ -220,40 +210,42 @@ def _with_question(reply: Utterance, closed_before: str) -> Utterance:
 
 def _words_of_agent(span: Sequence[Message], outcome: Outcome) -> tuple[tuple[str, ...], str]:
     """What the agent told on the way, and its closing words: the end of its last turn."""
-    told = [
-        place for place, message in enumerate(span) if message.role == "assistant" and not _is_broken(message)
-    ]
+    told: list[int] = []  # both from the last to the first
+    ends: list[int] = []  # where it stopped: it called no tool before the next prompt or notice
+    stopped = True
+    for place in reversed(range(len(span))):
+        message = span[place]
+        if message.role in ("call", "result"):
+            stopped = False
+        elif message.role != "assistant":
+            stopped = stopped or message.manner not in _QUIET
+        elif not _is_broken(message):
+            told.append(place)
+            ends += [place] if stopped else []
     closing: list[int] = []
     if outcome is Outcome.ANSWERED:
-        ends = [place for place in told if _ends_turn(span, place)]
-        while ends and (not closing or ends[-1] == closing[-1] - 1):
-            closing.append(ends.pop())
+        while ends and (not closing or ends[0] == closing[-1] - 1):
+            closing.append(ends.pop(0))
         if sum(len(span[place].text) for place in closing) < SHORT_CLOSING:
-            closing += [place for place in ends if len(span[place].text) >= SHORT_CLOSING][-1:]
-    said = dict.fromkeys(clip(span[at].text.strip(), TEXT_CHARACTERS) for at in told if at not in closing)
-    words = dict.fromkeys(span[at].text.strip() for at in reversed(closing))
-    return tuple(filter(None, said)), clip("\n\n".join(words), CLOSING_CHARACTERS)
+            closing += [place for place in ends if len(span[place].text) >= SHORT_CLOSING][:1]
+    said = [
+        calls.clip(span[place].text.strip(), TEXT_CHARACTERS)
+        for place in reversed(told)
+        if place not in closing
+    ]
+    words = dict.fromkeys(span[place].text.strip() for place in reversed(closing))
+    return tuple(dict.fromkeys(filter(None, said))), calls.clip("\n\n".join(words), CLOSING_CHARACTERS)
 
 
-def _ends_turn(span: Sequence[Message], place: int) -> bool:
-    """Whether the agent stopped after these words: it called no tool before the next prompt or notice."""
-    for later in range(place + 1, len(span)):
-        if span[later].role in ("call", "result"):
-            return False
-        if span[later].role != "assistant" and span[later].manner not in _QUIET:
-            break
-    return True
-
-
-def _plan(span: Sequence[Message], calls: Mapping[str, Message]) -> str:
+def _plan(span: Sequence[Message], by_id: Mapping[str, Message]) -> str:
     """The last plan that was accepted in the exchange, or handed on to it."""
     for message in reversed(span):
         if message.manner == "plan":
             return _PLAN_HEAD.sub("", message.text, count=1).strip()
-        call = calls.get(message.call) if message.role == "result" and not message.failed else None
-        if call is not None and call.tool.lower() in PLANNING and message.manner != "rejection":
+        call = by_id.get(message.call) if message.role == "result" and not message.failed else None
+        if call is not None and call.tool.lower() in calls.PLANNING and message.manner != "rejection":
             approved = _APPROVED.split(message.text, maxsplit=1)
-            return (approved[1] if len(approved) > 1 else given_of(call.text).get("plan", "")).strip()
+            return (approved[1] if len(approved) > 1 else calls.given_of(call.text).get("plan", "")).strip()
     return ""
 
 
@@ -263,8 +255,8 @@ def _handed(first: Message) -> str:
         return ""
     if name := _COMMAND_NAME.search(first.text):
         arguments = _COMMAND_ARGUMENTS.search(first.text)
-        return clip(f"{name[1]} {arguments[1] if arguments else ''}".strip(), HANDED_CHARACTERS)
-    return "" if first.role in _AGENTS else clip(first.text.strip(), HANDED_CHARACTERS)
+        return calls.clip(f"{name[1]} {arguments[1] if arguments else ''}".strip(), HANDED_CHARACTERS)
+    return "" if first.role in _AGENTS else calls.clip(first.text.strip(), HANDED_CHARACTERS)
 
 
 # --- the record of a session
@@ -288,7 +280,7 @@ def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -
     commits = _commits(exchanges)
     files, checks = Counter[str](), Counter[str]()
     for exchange in exchanges:
-        files.update({name: count for name, count in exchange.files_edited if not is_scratch(name)})
+        files.update({name: count for name, count in exchange.files_edited if not calls.is_scratch(name)})
         checks.update(name for command in exchange.commands for name, _ in checks_of(command.command))
     branches = dict.fromkeys(one.branch for one in reversed(exchanges) if one.branch)
     committed = commits[-1].ordinal if commits else 0
@@ -315,7 +307,7 @@ def record(session: SessionId, exchanges: Sequence[Exchange], title: str = "") -
             if task.status == "pending" or task.ordinal > committed
             if not any(subject.issuperset(index_terms(task.title)) for subject in done)
         ),
-        failing=failing(command for one in exchanges for command in one.commands),
+        failing=calls.failing(command for one in exchanges for command in one.commands),
         checks=tuple(name for name, _ in checks.most_common(CHECKS)),
         closing=next((one.closing for one in reversed(exchanges) if one.closing), "")[:LAST_WORDS_CHARACTERS],
     )
@@ -353,7 +345,6 @@ def _left_by(reset_to: str, commits: Sequence[Commit]) -> int:
 
 
 def uncommitted(exchanges: Iterable[Exchange]) -> tuple[str, ...]:
-    """The files that were edited after the last commit."""
     files: dict[str, None] = {}
     for exchange in exchanges:
         if exchange.commits:

@@ -16,8 +16,6 @@ from claude_memory.model import SessionId, StoredMemory
 
 
 class Outcome(StrEnum):
-    """How an exchange ended."""
-
     ANSWERED = "answered"  # the agent had the last word
     INTERRUPTED = "interrupted"  # the person stopped the agent
     REJECTED = "rejected"  # the person refused the last step, and nothing came after it
@@ -39,8 +37,6 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command that was run."""
-
     ordinal: int
     command: str
     failed: bool = False
@@ -49,8 +45,6 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit that went through."""
-
     ordinal: int
     hash: str
     subject: str
@@ -69,8 +63,6 @@ class TaskItem:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request, its work, its outcome."""
-
     session: SessionId
     key: str  # names the exchange wherever it is read: its first message's event, else session and ordinal
     first: int
@@ -151,7 +143,6 @@ def from_json(document: Mapping[str, Any]) -> Exchange:
 
 
 def record_from_json(document: Mapping[str, Any]) -> SessionRecord:
-    """The session's record of such a document."""
     return SessionRecord(**{"title": "", **_members(SessionRecord, document)})
 
 

@@ -21,8 +21,6 @@ class Speaker(StrEnum):
 
 
 class Manner(StrEnum):
-    """How a text came about."""
-
     # a person's
     TYPED = "typed"
     QUEUED = "queued"  # typed while the agent worked
@@ -122,7 +120,10 @@ def of_prompt(text: str, facts: Mapping[str, Any] | None = None) -> Verdict:
         words = _without_context(text)
         manner = _by_text(words) if words.strip() else Manner.REMINDER
     if manner is None:
-        return Verdict(Speaker.PERSON, Manner.TYPED, _before_notices(words.lstrip()))
+        words = words.lstrip()
+        # A notice that was handed over together with them.
+        notice = re.search(_NOTICE, words) if "\n<" in words else None
+        return Verdict(Speaker.PERSON, Manner.TYPED, words[: notice.start()].rstrip() if notice else words)
     return Verdict(Speaker.AGENT if manner in _AGENTS else Speaker.HARNESS, manner, text)
 
 
@@ -200,12 +201,6 @@ def _without_context(text: str) -> str:
     while text.lstrip()[:1] == "<" and (found := re.match(_CONTEXT, text)) is not None:
         text = text[found.end() :]
     return text
-
-
-def _before_notices(text: str) -> str:
-    """A person's words without a notice that was handed over together with them."""
-    found = re.search(_NOTICE, text) if "\n<" in text else None
-    return text[: found.start()].rstrip() if found else text
 
 
 def _is_refusal(tool: str, text: str, facts: Mapping[str, Any]) -> bool:

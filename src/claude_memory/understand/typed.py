@@ -76,7 +76,9 @@ def _paragraphs(text: str) -> Iterator[tuple[bool, list[str]]]:
 
 def _parted(lines: list[str]) -> tuple[list[str], list[str]]:
     """A paragraph's own lines, and the pasted rest: what a pasted one begins with may be typed."""
-    if _looks_pasted(lines):
+    # Those of a list tell nothing, programs and people write them alike.
+    telling = [line for line in lines if _LISTED.match(line[:HEAD]) is None] or lines
+    if 2 * sum(map(_is_pasted, telling)) > len(telling):
         head = next((place for place, line in enumerate(lines) if _is_pasted(line)), 0)
         return lines[:head], lines[head:]
     own: list[str] = []
@@ -86,20 +88,12 @@ def _parted(lines: list[str]) -> tuple[list[str], list[str]]:
     return own, theirs
 
 
-def _looks_pasted(lines: list[str]) -> bool:
-    """Most lines do; those of a list tell nothing, programs and people write them alike."""
-    telling = [line for line in lines if _LISTED.match(line[:HEAD]) is None] or lines
-    return 2 * sum(map(_is_pasted, telling)) > len(telling)
-
-
 def _is_pasted(line: str) -> bool:
     head, tail = line[:HEAD], line[-HEAD:].rstrip()
     if _LISTED.match(head) is not None:
         return False
-    code = tail.endswith((");", "=> {", "=> (", "\\")) or (
-        tail.endswith(("{", ";")) and any(map(tail.count, "=()"))
-    )
-    return code or _PASTED.match(head) is not None
+    statement = tail.endswith(("{", ";")) and any(map(tail.count, "=()"))
+    return statement or tail.endswith((");", "=> {", "=> (", "\\")) or _PASTED.match(head) is not None
 
 
 # --- what a prompt settles
