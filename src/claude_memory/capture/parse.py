@@ -105,18 +105,11 @@ def event_kind(name: str) -> EventKind:
 def event_id(kind: EventKind, *, own_id: str = "", content: str = "", moment: datetime) -> EventId:
     """The id of an event, the same from a hook and from a transcript: `<kind>:<32 hex digits>`.
 
-    The digits are a BLAKE2b hash of the agent's own id and, where one id can report several times,
-    of the text; without an own id, of session, content and minute: two sessions may be asked the same
-    at the same time. A session never counts where there is an own id, because forks rename it. Own id and
-    content by kind:
-
-    prompt: prompt_id. tool_call, tool_use, tool_failure: tool_use_id.
-    reply, compaction: prompt_id + text. subagent_result: agent_id + text. One prompt may stop,
-    compact, or resume a sub-agent several times; each has its own text. Texts count without the
-    white space around them, after redaction, before bounding.
-    subagent_start: agent_id + prompt_id. compaction_start: prompt_id + trigger and minute.
-    session_start, session_end, instructions: no own id; session, source and minute.
-    other: no own id; the whole payload and the minute.
+    The digits are a BLAKE2b hash of the agent's own id and, where one id can report several times (`_EVENTS`
+    has both), of the text, without the white space around it, after redaction, before bounding. Without an
+    own id, of session, content and minute: two sessions may be asked the same at the same time. A session
+    never counts where there is an own id, because forks rename it. Of a compaction's start the minute counts,
+    of other kinds of events the whole payload and the minute.
     """
     parts = (own_id, content) if own_id else ("", content, _slot(moment))
     seed = "\0".join((kind, *parts)).encode("utf-8", "replace")

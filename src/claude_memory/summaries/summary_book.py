@@ -62,6 +62,7 @@ LATE = timedelta(minutes=1)  # clocks of a hook and of a transcript may differ b
 LONGEST = timedelta(minutes=15)  # from a compaction's first report to its last
 MOST_CHARACTERS = 20_000  # of any memory: an agent may save megabytes, and all of a memory is embedded
 _REPORTS = (EventKind.COMPACTION_START, EventKind.COMPACTION)
+Told = tuple[Kind, str, str, Mapping[str, Any]]  # title and text of a memory, and the entry that tells it
 _TYPED = (Kind.DECISION, Kind.FIX, Kind.CONVENTION, Kind.PREFERENCE, Kind.CORRECTION)
 
 
@@ -327,19 +328,38 @@ def _memories(kept: KeptSummary, project: ProjectId) -> list[StoredMemory]:
 
     What rules put into a summary is found in its exchanges already.
     """
+    at = moment_of(kept.document.get("timestamp"))
+    assert at is not None, "checked when it was written"
     pending = kept.summary.get("tasks_pending", ())
-    body = "\n".join([kept.executive, *(["Open:", *(f"- {text}" for text in pending)] if pending else [])])
-    entry = {
-        "messages": kept.document["original_message_range"],
-        "files": [str(change.get("path")) for change in kept.summary.get("files_modified", ())][:20],
-    }
-    made = [_memory(kept, project, Kind.SUMMARY, f"Compaction {kept.number}: {kept.executive}", body, entry)]
-    if kept.provider not in ("", RULES):
-        made += [_memory(kept, project, *told) for told in written_entries(kept.summary)]
-    return list({memory.id: memory for memory in made}.values())
+    text = "\n".join([kept.executive, *(["Open:", *(f"- {text}" for text in pending)] if pending else [])])
+    files = [str(change.get("path")) for change in kept.summary.get("files_modified", ())][:20]
+    about = {"messages": kept.document["original_message_range"], "files": files}
+    told: list[Told] = [(Kind.SUMMARY, f"Compaction {kept.number}: {kept.executive}", text, about)]
+    told += written_entries(kept.summary) if kept.provider not in ("", RULES) else []
+    made = {}
+    for kind, title, body, entry in told:
+        whole = kind is Kind.SUMMARY
+        name = "" if whole else f":{kind}:{title_of(body)}"
+        evidence = [{"conversation": kept.session, "message": place} for place in entry.get("messages", ())]
+        id_ = memory_id(f"compaction:{kept.session}:{kept.number}{name}")
+        made[id_] = StoredMemory(
+            id_,
+            project,
+            kind,
+            title_of(title),
+            body[:MOST_CHARACTERS],
+            at,
+            at,
+            Trust.AGENT,
+            session=SessionId(kept.session),
+            topics=tuple(one for one in kept.summary.get("topics", ()) if whole or one in body.lower()),
+            files=tuple(entry.get("files", ())),
+            provenance={"source": "compaction", "summary": kept.id, "evidence": evidence},
+        )
+    return list(made.values())
 
 
-def written_entries(summary: Mapping[str, Any]) -> Iterator[tuple[Kind, str, str, Mapping[str, Any]]]:
+def written_entries(summary: Mapping[str, Any]) -> Iterator[Told]:
     """Decisions, fixes and conventions that somebody wrote into a summary: kind, title, text and entry."""
     for entry in summary.get("key_decisions", ()):
         topic, decision = str(entry.get("topic") or "").strip(), str(entry["decision"])
@@ -352,27 +372,3 @@ def written_entries(summary: Mapping[str, Any]) -> Iterator[tuple[Kind, str, str
         yield Kind.FIX, str(entry["solution"]), f"Failed: {entry['error']}\n{entry['solution']}", entry
     for text in summary.get("conventions", ()):
         yield Kind.CONVENTION, str(text), str(text), {}
-
-
-def _memory(
-    kept: KeptSummary, project: ProjectId, kind: Kind, title: str, body: str, entry: Mapping[str, Any]
-) -> StoredMemory:
-    at = moment_of(kept.document.get("timestamp"))
-    assert at is not None, "checked when it was written"
-    whole = kind is Kind.SUMMARY
-    name = "" if whole else f":{kind}:{title_of(body)}"
-    evidence = [{"conversation": kept.session, "message": place} for place in entry.get("messages", ())]
-    return StoredMemory(
-        id=memory_id(f"compaction:{kept.session}:{kept.number}{name}"),
-        project=project,
-        kind=kind,
-        title=title_of(title),
-        body=body[:MOST_CHARACTERS],
-        created_at=at,
-        updated_at=at,
-        trust=Trust.AGENT,
-        session=SessionId(kept.session),
-        topics=tuple(one for one in kept.summary.get("topics", ()) if whole or one in body.lower()),
-        files=tuple(entry.get("files", ())),
-        provenance={"source": "compaction", "summary": kept.id, "evidence": evidence},
-    )

@@ -260,12 +260,11 @@ def _listed(call: Message) -> dict[str, TaskItem]:
     except (ValueError, RecursionError):  # a long input has lost its middle
         return {}
     tasks = {}
-    for item in items if isinstance(items, list) else ():
-        named = item if isinstance(item, Mapping) else {}
-        title = next((named[key] for key in ("content", "step", "description") if named.get(key)), "")
-        if isinstance(title, str) and title.strip() and isinstance(named.get("status"), str):
+    for item in [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else ():
+        title = next((item[key] for key in ("content", "step", "description") if item.get(key)), "")
+        if isinstance(title, str) and title.strip() and isinstance(item.get("status"), str):
             title = " ".join(title.split())
-            tasks[title] = TaskItem(title, _status(named["status"]), call.ordinal)
+            tasks[title] = TaskItem(title, _status(item["status"]), call.ordinal)
     return tasks
 
 
