@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.context.moments import Line
 from claude_memory.model import SearchScope
@@ -84,24 +84,21 @@ def buffer(situation: Situation) -> list[Line]:
     own = [one for one in lines if not one.raw.startswith("- 2")]
     said = [one for one in reversed(lines) if one.raw.startswith("- 2")]
     paths = [base / "memory" / "working-buffer.md" for base in files.imported]
-    cloned = [one.line(path) for path in paths for one in _read(path, "")]
-    return [*(one.line(files.buffer) for one in (*own, *said)), *cloned]
+    return [*own, *said, *(one for path in paths for one in _read(path, ""))]
 
 
 def todo(situation: Situation) -> list[Line]:
-    """What is to be done; what is done already is left out."""
     return _listed(files_of(situation).todo, situation, ("- [x]", "- [X]", "# "))
 
 
 def lessons(situation: Situation) -> list[Line]:
-    """What went wrong once and need not again."""
     return _listed(files_of(situation).lessons, situation, ("# ",))
 
 
 def _listed(path: Path, situation: Situation, left_out: tuple[str, ...]) -> list[Line]:
     without = _told_by_records(situation)
     lines = [one for one in _read(path) if one.block not in without]
-    return [one.line(path) for one in lines if not one.raw.lstrip().startswith(left_out)]
+    return [one for one in lines if not one.raw.lstrip().startswith(left_out)]
 
 
 def _told_by_records(situation: Situation) -> Sequence[str]:
@@ -119,27 +116,21 @@ def _last_record(situation: Situation) -> str:
 
 
 def files_of(situation: Situation) -> ProjectFiles:
-    """The plain files of the situation's project."""
     return project_files(situation.home, situation.project.id, situation.project_root)
 
 
 # --- a file's lines
 
 
-class _Text(NamedTuple):
-    """A line as it stands in its file, and as it may be handed on."""
+class _Text(Line):
+    """A line as it may be handed on; the way it stands in its file, and the block of the machine around it."""
 
-    raw: str
-    shown: str
-    block: str  # the machine's block it stands in
+    __slots__ = ("block", "raw")
 
-    @property
-    def level(self) -> int:
-        """Of a heading; 0 for others."""
-        return len(heading[1]) if (heading := _HEADING.match(self.raw)) else 0
-
-    def line(self, path: Path) -> Line:
-        return Line(self.shown, source=str(path), level=self.level)
+    def __init__(self, raw: str, shown: str, path: Path, block: str) -> None:
+        heading = _HEADING.match(raw)
+        super().__init__(shown, source=str(path), level=len(heading[1]) if heading else 0)
+        self.raw, self.block = raw, block
 
 
 def _read(path: Path, cloned: str | None = None) -> list[_Text]:
@@ -166,7 +157,7 @@ def _read(path: Path, cloned: str | None = None) -> list[_Text]:
         shown = quoted(text, _LINE_CHARACTERS) if place in machine else clipped(plain(text), _LINE_CHARACTERS)
         is_said = place not in left_out and raw != INVITATIONS.get(path.name) and not _RULE.fullmatch(raw)
         if shown and is_said:
-            found.append(_Text(raw, shown + (cloned or ""), names.get(place, "")))
+            found.append(_Text(raw, shown + (cloned or ""), path, names.get(place, "")))
     return found
 
 
@@ -186,24 +177,17 @@ class _Part:
     """What stands between two headings, with the headings above it."""
 
     def __init__(self, headings: Sequence[_Text]) -> None:
-        self.headings = headings
-        self.lines: list[_Text] = []
-        self.taken: list[_Text] = []
-
-    @property
-    def rank(self) -> int:
-        """How far it is from what goes on now."""
-        if not any(_PRESENT.search(one.raw) for one in self.headings):
-            return 2
-        return 1 if _PAST.search(self.headings[-1].raw) else 0
+        self.headings, self.lines, self.taken = headings, list[_Text](), list[_Text]()
+        is_past = headings and _PAST.search(headings[-1].raw)
+        is_present = any(_PRESENT.search(one.raw) for one in headings)
+        self.rank = (1 if is_past else 0) if is_present else 2  # how far it is from what goes on now
 
     def ordered(self) -> list[_Text]:
-        """The newest rows of a table last but before what is struck out or ticked."""
-        rows = [(row[1], one) for one in self.lines if (row := _ROW.match(one.raw))]
-        rows.sort(key=lambda row: row[0], reverse=True)
-        others = [one for one in self.lines if not _ROW.match(one.raw)]
-        struck = [one for one in others if _STRUCK.match(one.raw)]
-        return [*(one for one in others if one not in struck), *(one for _, one in rows), *struck]
+        """The newest rows of a table after other lines, but before what is struck out or ticked."""
+        dates = {one: row[1] for one in self.lines if (row := _ROW.match(one.raw))}
+        struck = [one for one in self.lines if _STRUCK.match(one.raw)]
+        others = [one for one in self.lines if one not in dates and one not in struck]
+        return [*others, *sorted(dates, key=lambda one: dates[one], reverse=True), *struck]
 
 
 def excerpt(
@@ -223,17 +207,17 @@ def excerpt(
         ranked = [part for part in parts if part.lines and part.rank == rank]
         for turn in zip_longest(*(part.ordered() for part in ranked)):
             for part, line in zip(ranked, turn, strict=True):
-                if line is not None and (left := left - tokens(line.shown) - 1) >= 0:
+                if line is not None and (left := left - tokens(line.text) - 1) >= 0:
                     part.taken.append(line)
     lines: list[Line] = []
-    shown: list[_Text] = []
+    shown: set[tuple[str, str]] = set()
     for part in parts:
         taken = part.taken
         while taken and len(taken) < len(part.lines) and taken[-1].raw.rstrip("* ").endswith(":"):
             taken.pop()  # what it leads in was cut
-        fresh = [one for one in part.headings if taken and one not in shown]
-        shown += fresh
-        lines += [one.line(path) for one in (*fresh, *taken)]
+        lines += [one for one in part.headings if taken and (one.raw, one.block) not in shown]
+        lines += taken
+        shown.update((one.raw, one.block) for one in part.headings if taken)
     if cut := [part for part in parts if len(part.taken) < len(part.lines)]:
         missing = sum(len(part.lines) - len(part.taken) for part in cut)
         headings = (next((one for one in part.headings if one.level == 2), None) for part in cut)

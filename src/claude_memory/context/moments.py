@@ -51,14 +51,12 @@ class Line:
         text: str,
         memory: str = "",
         reason: str = "",
-        *,
         source: str = "",
         level: int = 0,
-        file: str = "",
         command: str = "",
     ) -> None:
         self.text, self.memory, self.reason = text, memory, reason
-        self.source, self.level, self.file, self.command = source, level, file, command
+        self.source, self.level, self.file, self.command = source, level, "", command
 
     def record(self) -> dict[str, str]:
         """As the ledger keeps it."""
@@ -76,12 +74,10 @@ class Offer:
 
     @property
     def memories(self) -> list[str]:
-        """Which memories it was made of, each once."""
         return list(dict.fromkeys(line.memory for line in self.lines if line.memory))
 
     @property
     def tokens(self) -> int:
-        """Of the whole, marks included."""
         return tokens(marked(self.text)) if self.text else 0
 
     def __add__(self, other: Offer) -> Offer:
@@ -104,10 +100,9 @@ class Scene:
         session: str = "",
         given: Collection[str] = (),
         now: datetime,
-        folder: str = "",
     ) -> None:
         self.home, self.root, self.glance, self.memory = home, root, glance, memory
-        self.session, self.given, self.now, self.folder = session, given, now, folder or root
+        self.session, self.given, self.now, self.folder = session, given, now, root
 
     def offer(self, heading: str, found: Iterable[Line], max_tokens: int) -> Offer:
         """As many lines as the budget holds, under their heading; what the files deny by now is marked."""

@@ -80,44 +80,33 @@ class Section:
 def build(sections: Sequence[Section], situation: Situation, *, max_tokens: int) -> Offer:
     """The sections in their order. Never over the budget, marks included, never half a line."""
     wanted = [section for section in sections if situation.source in section.sources]
-    packing = _Packing(max(max_tokens - MARK_TOKENS, 0))
+    taken: dict[str, list[Line]] = {section.name: [] for section in wanted}
+    said = Said()
+    tokens_left, characters_left = max(max_tokens - MARK_TOKENS, 0), MAX_CHARACTERS
     for section in sorted(wanted, key=lambda section: section.in_full):
-        packing.take(section, section.lines(situation))
-    lines = [line for section in wanted for line in packing.taken[section.name]]
-    names = [section.name for section in wanted if packing.taken[section.name]]
-    return Offer("\n".join(line.text for line in lines), lines, names)
-
-
-class _Packing:
-    """What was taken and said so far, and what room is left."""
-
-    def __init__(self, max_tokens: int) -> None:
-        self.taken: dict[str, list[Line]] = {}
-        self._said = Said()
-        self._tokens_left, self._characters_left = max_tokens, MAX_CHARACTERS
-
-    def take(self, section: Section, lines: Sequence[Line]) -> None:
-        """The lines that are new and have room; headings go with the first line below them."""
-        room, taken = section.max_tokens, self.taken.setdefault(section.name, [])
-        pending = [Line(section.heading)] if section.heading else []
-        for line in lines:
+        room = section.max_tokens
+        pending = [Line(section.heading)] if section.heading else []  # headings go with the first line below
+        for line in section.lines(situation):
             if line.level:
                 pending = [one for one in pending if one.level < line.level] + [line]
                 continue
-            if section.states and self._said.holds(line.text):
+            if section.states and said.holds(line.text):
                 continue
             # A heading of which all was said has no line below it.
             block = [*(one for one in pending if one.source in ("", line.source)), line]
             cost = sum(tokens(one.text) + 1 for one in block)
             size = sum(len(one.text) + 1 for one in block)
-            if cost > min(room, self._tokens_left) or size > self._characters_left:
+            if cost > min(room, tokens_left) or size > characters_left:
                 break  # lines stand in order of worth: a short one behind it would stand out of place
-            room, pending = room - cost, []
-            self._tokens_left, self._characters_left = self._tokens_left - cost, self._characters_left - size
+            room, tokens_left, characters_left = room - cost, tokens_left - cost, characters_left - size
+            pending = []
             for one in block:
                 one.reason = one.reason or section.name
-            taken += block
-            self._said.add(line.text)
+            taken[section.name] += block
+            said.add(line.text)
+    lines = [line for section in wanted for line in taken[section.name]]
+    names = [section.name for section in wanted if taken[section.name]]
+    return Offer("\n".join(line.text for line in lines), lines, names)
 
 
 # --- which statements a context holds already
@@ -149,7 +138,6 @@ class Said:
         self._pieces: set[str] = set()
 
     def add(self, text: str) -> None:
-        """Note what a line says."""
         self._pieces.update(_pieces(text))
 
     def holds(self, text: str) -> bool:
@@ -213,21 +201,16 @@ def told(situation: Situation) -> list[Line]:
     changed = situation.changed_files[:20]
     tied = memories.find(scope, replace(live, files=changed), limit=3) if changed else []
     pinned = [one for one in found if one.pinned]
-    ordered = list({one.id: one for one in (*pinned, *tied, *found)}.values())
-    own = [one for one in ordered if one.trust is Trust.USER and one.kind in TOLD_KINDS]
-    noted = [one for one in ordered if one.trust is not Trust.USER]
-    noted = [one for one in noted if one.pinned or one.provenance.get("source") in ON_PURPOSE]
-
-    def line(memory: StoredMemory, reason: str) -> Line:
-        text = line_for(memory, characters=_CHARACTERS, root=str(situation.project_root))
-        return Line(text, memory.id, reason)
-
-    return [
-        Line("Told by you, still standing:", level=1),
-        *(line(one, f"a {one.kind} of the person") for one in own[:_TOLD]),
-        Line("Noted by agents:", level=1),
-        *(line(one, "pinned" if one.pinned else "kept on purpose") for one in noted[:_NOTED]),
-    ]
+    own, noted = [Line("Told by you, still standing:", level=1)], [Line("Noted by agents:", level=1)]
+    for one in {one.id: one for one in (*pinned, *tied, *found)}.values():
+        is_own = one.trust is Trust.USER
+        said = one.kind in TOLD_KINDS if is_own else one.pinned or one.provenance.get("source") in ON_PURPOSE
+        lines, most = (own, _TOLD) if is_own else (noted, _NOTED)
+        if said and len(lines) <= most:
+            reason = "pinned" if one.pinned else "kept on purpose"
+            text = line_for(one, characters=_CHARACTERS, root=str(situation.project_root))
+            lines.append(Line(text, one.id, f"a {one.kind} of the person" if is_own else reason))
+    return [*own, *noted]
 
 
 def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> str:
@@ -249,7 +232,6 @@ def line_for(memory: StoredMemory, *, characters: int = 320, root: str = "") -> 
 
 
 def tasks(situation: Situation) -> list[Line]:
-    """A line for each task that was worked on last, with its phase."""
     root, home = str(situation.project_root), str(situation.home)
     return [Line(text) for text in task_lines(root, home, session=situation.session, max_tokens=TASK_TOKENS)]
 
@@ -266,15 +248,10 @@ def further(situation: Situation) -> list[Line]:
 
 _NEW = ("startup", "clear")
 _GOING_ON = ("resume", "fork")
+_OLD = (*_GOING_ON, "compact")
 START_SECTIONS: tuple[Section, ...] = (
-    Section(
-        "compaction",
-        "Before the compaction, in this session:",
-        1_950,
-        file_sections.compactions,
-        (*_GOING_ON, "compact"),
-    ),
-    Section("buffer", "Working buffer:", 200, file_sections.buffer, (*_GOING_ON, "compact")),
+    Section("compaction", "Before the compaction, in this session:", 1_950, file_sections.compactions, _OLD),
+    Section("buffer", "Working buffer:", 200, file_sections.buffer, _OLD),
     Section("identity", "From MEMORY.md:", 1_100, file_sections.identity),
     Section("work", "", 800, work, (*_NEW, *_GOING_ON)),
     Section("buffer", "Working buffer:", 200, file_sections.buffer, _NEW),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +113,10 @@ def _checks(sessions: Sequence[SessionWork]) -> list[Line]:
 
 def _logs(situation: Situation, known: Sequence[str | None], since: str) -> list[Line]:
     """Session logs of the three days up to the latest, of sessions that no record tells of, newest first."""
-    stems = [path.stem for path in session_logs(situation.home)]
-    days = [day for stem in stems if (day := _date(stem))]
+    days = []
+    for path in session_logs(situation.home):
+        with suppress(ValueError):  # not every name is a day
+            days.append(date.fromisoformat(path.stem))
     if not days:
         return []
     found, _ = recent_sessions(situation.home, today=max(days), days=DAYS, project=situation.project.id)
@@ -130,20 +133,11 @@ def _logs(situation: Situation, known: Sequence[str | None], since: str) -> list
     return lines
 
 
-def _date(name: str) -> date | None:
-    try:
-        return date.fromisoformat(name)
-    except ValueError:
-        return None
-
-
 def _day(day: date, today: date, weekday: str) -> str:
     """A weekday within the last week, else the date."""
-    if day == today:
-        return "today"
-    if 0 < (today - day).days < 7:
-        return f"{day:{weekday}}"
-    return f"{day.day} {day:%b}" + (f" {day.year}" if day.year != today.year else "")
+    ago = (today - day).days
+    date_ = f"{day.day} {day:%b}" + (f" {day.year}" if day.year != today.year else "")
+    return "today" if not ago else f"{day:{weekday}}" if 0 < ago < 7 else date_
 
 
 class SessionWork:
@@ -256,9 +250,9 @@ class SessionWork:
             return ""  # of no use there, or the commits tell
         if not self._loose and all(name.rpartition("/")[2] in ended for name in self.counts):
             return ""  # the closing words name them
-        names = sorted(self._loose or self.counts, key=lambda name: -self.counts.get(name, 1))
-        times = [self.counts.get(name, 1) for name in names]
-        told = [named(name) + f" ({n})" * (n > 1) for name, n in zip(names, times, strict=True)]
+        counts = {name: self.counts.get(name, 1) for name in self._loose or self.counts}
+        names = sorted(counts, key=lambda name: -counts[name])
+        told = [named(name) + f" ({counts[name]})" * (counts[name] > 1) for name in names]
         more = f" and {len(told) - FILES} more" if len(told) > FILES else ""
         return f"{'Still uncommitted' if self._loose else 'Files'}: {', '.join(told[:FILES])}{more}"
 
@@ -269,12 +263,12 @@ class SessionWork:
         if not self.answered or self._closing.rstrip(" *_`)\n").endswith("?"):
             return ""  # it ended with a question, and what stands before that is what it asked about
         hashes = [str(one["hash"])[:7] for one in self.commits if one["hash"]]
-        kept = []
-        for one in _SENTENCE.split(closing_words(self._closing)):
-            passing = one.endswith("?") or _PASSING.search(one) or (self.commits and _REWRITTEN.search(one))
-            names_only = len(one) <= ENDED // 2 and any(hash_ in one for hash_ in hashes)
-            kept += [] if passing or names_only else [one]
-        told = " ".join(kept)
+        told = " ".join(
+            one
+            for one in _SENTENCE.split(closing_words(self._closing))
+            if not (one.endswith("?") or _PASSING.search(one) or (self.commits and _REWRITTEN.search(one)))
+            and not (len(one) <= ENDED // 2 and any(hash_ in one for hash_ in hashes))
+        )
         return told if len(told.split()) > 7 else ""
 
 
