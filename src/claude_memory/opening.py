@@ -33,27 +33,19 @@ RETRY_SECONDS = 60.0  # after which an embedder that failed is tried again
 class Opened:
     """One home and the project of one folder. Use as a context manager."""
 
-    def __init__(
-        self,
-        home: Path,
-        folder: Path,
-        settings: Settings,
-        progress: Callable[[str], None] | None = None,
-        patience_ms: int | None = None,
-    ) -> None:
-        self.home = home
-        self.settings = settings
-        self.folder = folder
-        self._progress = progress
-        self._patience_ms = patience_ms
-        self._root = Path(identify(folder, quick=True).path)
+    def __init__(self, home: Path, folder: Path, settings: Settings, root: Path | None = None) -> None:
+        self.home, self.folder, self.settings = home, folder, settings
+        # The folder that holds the project's own files.
+        self.project_root = root or Path(identify(folder, quick=True).path)
+        self._progress: Callable[[str], None] | None = None
+        self._patience_ms: int | None = None
         self._store: Store | None = None
         self._mirroring = threading.local()
         self._project: Project | None = None
         self._embedder: Embedder | None = None
         self._words_only: str | None = None
         self._again_at = math.inf
-        self._lend: Callable[[Embedder], Embedder] | None = None
+        self._processes: list[EmbedderProcess] | None = None
 
     @classmethod
     def open(
@@ -72,20 +64,21 @@ class Opened:
         `patience_ms` is how long to wait for another process that writes, where not for seconds. `for_hook`
         looks at the local copy where the store is a server's.
         """
-        root = Path(home).expanduser() if home is not None else settings_module.home()
+        home = Path(home).expanduser() if home is not None else settings_module.home()
         folder = Path(project).expanduser() if project is not None else Path.cwd()
-        if not root.exists():
+        if not home.exists():
             from claude_memory.backup.restore import recover
 
-            recover(root)  # a restore that was killed between its two renames
-        settings = settings_module.load(
-            root, project_root=Path(identify(folder, quick=True).path), flags=flags
-        )
+            recover(home)  # a restore that was killed between its two renames
+        root = Path(identify(folder, quick=True).path)
+        settings = settings_module.load(home, project_root=root, flags=flags)
         if for_hook:
             from claude_memory.store import for_hooks
 
             settings = for_hooks(settings)
-        return cls(root, folder, settings, progress, patience_ms)
+        opened = cls(home, folder, settings, root)
+        opened._progress, opened._patience_ms = progress, patience_ms
+        return opened
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +105,6 @@ class Opened:
 
     @property
     def archive(self) -> Archive:
-        """The conversations kept in the store."""
         return self.store.archive
 
     @property
@@ -121,11 +113,6 @@ class Opened:
         if self._project is None:
             self._project = resolve(self.folder, self.store.project_for)
         return self._project
-
-    @property
-    def project_root(self) -> Path:
-        """The folder that holds the project's own files."""
-        return self._root
 
     @property
     def embedder(self) -> Embedder | None:
@@ -140,7 +127,13 @@ class Opened:
             except EmbedderUnavailable as fault:
                 self.lose_embedder(fault)
             else:
-                self._embedder = self._lend(opened) if opened is not None and self._lend else opened
+                if opened is not None and self._processes is not None:
+                    from claude_memory.embed.local import EmbedderProcess
+
+                    if not self._processes:
+                        self._processes.append(EmbedderProcess(opened, self.home, self.settings.embedder))
+                    opened = self._processes[0]
+                self._embedder = opened
                 self._words_only = None if opened else "the setting `embedder` is `none`"
                 self._again_at = math.inf
         return self._embedder
@@ -164,16 +157,9 @@ class Opened:
         if isinstance(self.embedder, LocalEmbedder):
             self.embedder.prepare()
 
-    @staticmethod
-    def model_process(named: Embedder, home: Path, setting: str) -> EmbedderProcess:
-        """An embedder's model in a process of its own, for `lend_embedder`."""
-        from claude_memory.embed.local import EmbedderProcess
-
-        return EmbedderProcess(named, home, setting)
-
-    def lend_embedder(self, lend: Callable[[Embedder], Embedder]) -> None:
-        """Let vectors be made by what `lend` gives for the settings' embedder; it outlives the memory."""
-        self._embedder, self._words_only, self._lend = None, None, lend
+    def lend_embedder(self, processes: list[EmbedderProcess]) -> None:
+        """Let vectors be made by the one process in the list, which outlives the memory; it is put there."""
+        self._embedder, self._words_only, self._processes = None, None, processes
 
     def lose_embedder(self, fault: EmbedderUnavailable) -> None:
         """Go on with words alone for a while."""
@@ -203,21 +189,22 @@ class Opened:
 
     def find(self, ids: Sequence[str], *, all_projects: bool = False) -> list[StoredMemory]:
         """Memories by id or unique beginning of one, without counting as a use."""
-        scope = self.scope(all_projects=all_projects)
+        scope, memories = self.scope(all_projects=all_projects), self.store.memories
         wanted = [MemoryId(id_.strip()) for id_ in ids]
-        exact = {memory.id: memory for memory in self.store.memories.find(scope, WHATEVER, ids=wanted)}
-        return [exact.get(id_) or self._beginning(scope, id_) for id_ in wanted]
-
-    def _beginning(self, scope: SearchScope, id_: str) -> StoredMemory:
-        matches = self.store.memories.complete_id(scope, id_) if id_ else []
-        wanted = MemoryId(meant(id_, matches, f"memory {id_!r} in this project"))
-        memories = self.store.memories.find(scope, WHATEVER, ids=[wanted])
-        if not memories:
-            raise NotFound(f"no memory {id_!r} in this project")
-        return memories[0]
+        found = {memory.id: memory for memory in memories.find(scope, WHATEVER, ids=wanted)}
+        for place, id_ in enumerate(wanted):
+            if id_ not in found:
+                begun, what = (
+                    memories.complete_id(scope, id_) if id_ else (),
+                    f"memory {id_!r} in this project",
+                )
+                wanted[place] = MemoryId(meant(id_, begun, what))
+                found.update((one.id, one) for one in memories.find(scope, WHATEVER, ids=[wanted[place]]))
+                if wanted[place] not in found:
+                    raise NotFound(f"no {what}")
+        return [found[id_] for id_ in wanted]
 
     def ids_beginning(self, start: str) -> list[str]:
-        """The ids of this project's memories that begin so."""
         return list(self.store.memories.complete_id(self.scope(), start)) if start else []
 
     def refresh_copy(self) -> None:
@@ -234,11 +221,11 @@ class Opened:
 
         Called after every commit, whoever wrote, so that a crash leaves at most that commit to the next.
         """
+        if getattr(self._mirroring, "now", False):  # noting what is mirrored is a commit, too
+            return
         from claude_memory.backup import mirror
         from claude_memory.platform import logs
 
-        if getattr(self._mirroring, "now", False):  # noting what is mirrored is a commit, too
-            return
         self._mirroring.now = True
         try:
             mirror.flush(self.home, self.store)

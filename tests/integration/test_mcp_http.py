@@ -103,7 +103,7 @@ def test_it_listens_on_loopback_alone_and_its_token_is_the_owners(server: HttpSe
 
 
 def test_a_token_that_others_can_read_is_replaced(scratch_home: Path) -> None:
-    from claude_memory.surfaces.mcp.http import token_of
+    from claude_memory.surfaces.mcp.server import token_of
 
     home = words_only(scratch_home / "memory")
     first = token_of(home)
@@ -127,7 +127,7 @@ def test_a_port_in_use_is_said_in_one_line(server: HttpServer, scratch_home: Pat
 
 def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> None:
     from claude_memory import Memory
-    from claude_memory.surfaces.mcp.http import token_of
+    from claude_memory.surfaces.mcp.server import token_of
 
     home = words_only(scratch_home / "memory")
     token = token_of(home)
@@ -142,9 +142,9 @@ def test_the_token_stays_out_of_backups(scratch_home: Path, tmp_path: Path) -> N
 IMPATIENT = """
 import sys
 from pathlib import Path
-from claude_memory.surfaces.mcp import http
-http.REQUEST_SECONDS = 0.4
-http.serve_http(Path(sys.argv[1]), Path(sys.argv[2]), 0)
+from claude_memory.surfaces.mcp import server
+server.REQUEST_SECONDS = 0.4
+server.serve_http(Path(sys.argv[1]), Path(sys.argv[2]), 0)
 """
 
 

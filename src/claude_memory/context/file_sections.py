@@ -123,7 +123,7 @@ def files_of(situation: Situation) -> ProjectFiles:
 
 
 class _Text(Line):
-    """A line as it may be handed on; the way it stands in its file, and the block of the machine around it."""
+    """A line as it may be handed on; how it stands in its file, and the machine's block around it."""
 
     __slots__ = ("block", "raw")
 

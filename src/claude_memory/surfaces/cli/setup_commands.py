@@ -178,7 +178,7 @@ def mcp(
 ) -> None:
     """Serve this project's memory over MCP on standard input and output; agents start it."""
     if http:
-        from claude_memory.surfaces.mcp.http import serve_http
+        from claude_memory.surfaces.mcp.server import serve_http
 
         serve_http(place.home_folder, place.project_folder, port)
         return

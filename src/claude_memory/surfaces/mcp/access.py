@@ -35,7 +35,6 @@ from claude_memory.surfaces.hooks import background
 from claude_memory.surfaces.hooks.after import ANSWER_LIMIT, SERVER_SECONDS
 
 if TYPE_CHECKING:
-    from claude_memory.embed import Embedder
     from claude_memory.embed.local import EmbedderProcess
     from claude_memory.memory import Memory
 
@@ -64,8 +63,9 @@ class Access:
         self._lock = threading.RLock()
         self._last_request = time.monotonic()
         self._release_seconds = release_seconds
-        self._embedder: EmbedderProcess | None = None
-        self._socket: HookSocket | None = None
+        self._embedders: list[EmbedderProcess] = []  # one, once it is needed, for as long as the server lives
+        # As a hook itself would answer, without the time to load anything.
+        self._socket = HookSocket(home, self._answer_hook)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beside, name="beside", daemon=True)
         # Questions that wait for what others left to be stored, and whether also for what it mentions.
@@ -112,7 +112,7 @@ class Access:
     @property
     def is_warm(self) -> bool:
         """Whether a text can be embedded without loading a model first."""
-        return self._embedder is None or self._embedder.is_warm
+        return all(embedder.is_warm for embedder in self._embedders)
 
     def begin(self) -> None:
         """Bring in, note and give back what is to be, in a thread of our own."""
@@ -124,10 +124,9 @@ class Access:
         self._waiting.put((threading.Event(), False))
         if self._thread.is_alive():
             self._thread.join(BRING_IN_SECONDS)
-        if self._socket is not None:
-            self._socket.close()
-        if self._embedder is not None:
-            self._embedder.release()
+        self._socket.close()
+        for embedder in self._embedders:
+            embedder.release()
         self._put_away()
 
     def _open(self) -> Memory:
@@ -139,17 +138,9 @@ class Access:
             memory.serves_agent = True  # over HTTP, too, where a person may have started the process
             logs.configure(self.home, memory.settings)
             if memory.settings.embedder.partition(":")[0] in LOCAL_EMBEDDERS:
-                memory.lend_embedder(self._lent)
+                memory.lend_embedder(self._embedders)
                 _ = memory.embedder  # names it, loads nothing
         return self._memory
-
-    def _lent(self, named: Embedder) -> Embedder:
-        """One model process for as long as the server lives, however often the memory is opened."""
-        if self._embedder is None:
-            from claude_memory.memory import Memory
-
-            self._embedder = Memory.model_process(named, self.home, self._open().settings.embedder)
-        return self._embedder
 
     def _put_away(self) -> None:
         with self._lock:
@@ -162,11 +153,12 @@ class Access:
 
     # --- beside the requests
 
-    def _beside(self) -> None:
+    def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:
         from claude_memory.surfaces.hooks.answers import respond
 
-        # As the hook itself would answer, without the time to load anything.
-        self._socket = HookSocket(self.home, lambda event, raw, late: respond(event, raw, self.home, late))
+        return respond(event, raw, self.home, in_time)
+
+    def _beside(self) -> None:
         with contextlib.suppress(OSError):  # no place for a socket: hooks find their own answers
             self._socket.start()
         while not self._over.is_set():
@@ -193,14 +185,15 @@ class Access:
     def idle(self, now: float) -> None:
         """One round of what is done while nobody asks."""
         is_quiet = now - self._last_request > self._release_seconds
-        if self._embedder is not None and self._embedder.is_running and is_quiet:
-            self._put_away()  # its matrices, too; waits for a request that runs
-            self._embedder.release()
+        for embedder in self._embedders if is_quiet else ():
+            if embedder.is_running:
+                self._put_away()  # its matrices, too; waits for a request that runs
+                embedder.release()
         for is_due, work in (
-            (bool(background.spooled_events(self.home)), self._drain),
+            (background.spooled_events(self.home), self._drain),
             (self._graph_behind, self._read_for_graph),
             (self._gate_behind and self.is_warm, self._judge),
-            (bool(self._uses), self._note_uses),
+            (self._uses, self._note_uses),
         ):
             if is_due and self._lock.acquire(blocking=False):
                 try:
@@ -220,7 +213,7 @@ class Access:
 
     def _drain(self, memory: Memory) -> None:
         memory.drain(budget_seconds=DRAIN_SECONDS)
-        if self._embedder is not None and self._embedder.is_warm:
+        if self._embedders and self.is_warm:
             memory.embed_pending(budget_seconds=EMBED_SECONDS)
         self._gate_behind = True
 

@@ -6,11 +6,16 @@ project of its working directory and ends with its client.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import hmac
 import inspect
 import os
 import re
+import secrets
 import signal
+import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
@@ -37,14 +42,17 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from claude_memory import __version__
-from claude_memory.errors import NotFound
+from claude_memory.errors import Conflict, NotFound
 from claude_memory.model import Trust
+from claude_memory.platform.files import FILE_MODE, private_folder, write_atomically
 from claude_memory.surfaces.mcp import search_tools, writing_tools
 from claude_memory.surfaces.mcp.access import Access
 from claude_memory.surfaces.mcp.tool_answers import ToolAnswer, fenced, line, moment
 from claude_memory.text.quotation import plain
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from claude_memory.memory import Memory
 
 INSTRUCTIONS = (
@@ -104,7 +112,12 @@ class Server(Access):
             "claude-memory", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
         )
         for function, hints in TOOLS:
-            self.mcp.add_lean_tool(MethodType(function, self), hints)
+            description = " ".join((inspect.getdoc(function) or "").split())
+            self.mcp.add_tool(MethodType(function, self), description=description, annotations=hints)
+            tool = self.mcp._tool_manager.get_tool(function.__name__)
+            assert tool is not None
+            tool.parameters = lean(tool.parameters)
+            tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema, output=True)
         for uri, read, title, kind in RESOURCES:
             name = read.__name__.removesuffix("_resource")
             offer = self.mcp.resource(uri, name=name, title=title, description=title, mime_type=kind)
@@ -149,16 +162,7 @@ class Server(Access):
 
 
 class ToolServer(MCPServer):
-    """A server with lean schemas and answers, whose complaints are one line that says what to do."""
-
-    def add_lean_tool(self, function: Callable[..., ToolAnswer], hints: ToolAnnotations) -> None:
-        """Add a tool that is described by its own docstring."""
-        description = " ".join((inspect.getdoc(function) or "").split())
-        self.add_tool(function, description=description, annotations=hints)
-        tool = self._tool_manager.get_tool(function.__name__)
-        assert tool is not None
-        tool.parameters = lean(tool.parameters)
-        tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema, output=True)
+    """A server with lean answers, whose complaints are one line that says what to do."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -172,9 +176,12 @@ class ToolServer(MCPServer):
         try:
             result = await super().call_tool(name, given, context)
         except ToolError as fault:
-            if isinstance(fault.__cause__, ValidationError):
-                raise ToolError(_complaint(name, fault.__cause__)) from None
-            raise fault.__cause__ if isinstance(fault.__cause__, ToolError) else fault from None
+            if not isinstance(fault.__cause__, ValidationError):
+                raise fault.__cause__ if isinstance(fault.__cause__, ToolError) else fault from None
+            # What is wrong with the arguments, in one line, without echoing them.
+            wrong = [(error["loc"], error["msg"]) for error in fault.__cause__.errors()[:5]]
+            told = [f"{'.'.join(map(str, place))}: {msg[0].lower()}{msg[1:]}" for place, msg in wrong]
+            raise ToolError(f"{name}: {'; '.join(told)}") from None
         assert isinstance(result, CallToolResult)
         result.content = [TextContent(type="text", text=to_json(result.structured_content).decode())]
         return result
@@ -209,15 +216,6 @@ def lean(schema: Any, *, output: bool = False) -> Any:
         for key, value in schema.items()
         if isinstance(value, Mapping) or (key not in dropped and (key != "default" or value not in ("", [])))
     }
-
-
-def _complaint(tool: str, fault: ValidationError) -> str:
-    """What is wrong with the arguments, in one line, without echoing them."""
-    told = []
-    for error in fault.errors(include_url=False, include_context=False, include_input=False)[:5]:
-        place = ".".join(map(str, error["loc"]))
-        told.append(f"{place}: {error['msg'][0].lower()}{error['msg'][1:]}")
-    return f"{tool}: {'; '.join(told)}"
 
 
 # --- what a client may read, pick or complete by name
@@ -298,3 +296,121 @@ def _completed(access: Access, wanted: str, begun: str) -> list[str]:
         elif wanted == "recall":
             names = memory.graph.subjects(5 * MOST_COMPLETIONS)
     return [name for name in map(plain, names) if name.casefold().startswith(begun.casefold())]
+
+
+# --- over HTTP, for clients that want it: loopback only, a token on every request, no other origin
+#
+# Host and Origin are compared whole, so a name that merely resolves to this machine opens nothing.
+
+HOST = "127.0.0.1"
+TOKEN_FILE = "mcp-token"  # noqa: S105  a file's name
+TOKEN_BYTES = 32
+REQUEST_SECONDS = 30.0  # that a client may take to say what it wants
+MOST_CONNECTIONS = 128
+
+
+def guarded(app: ASGIApp, token: str, port: int) -> ASGIApp:
+    """Lets through what names this very server, carries the token, and comes from no web page elsewhere."""
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
+
+    hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+    origins = {f"http://{host}" for host in hosts}
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = app
+        if scope["type"] != "lifespan":
+            headers = Headers(scope=scope)
+            named = headers.getlist("host")
+            scheme, _, sent = ", ".join(headers.getlist("authorization")).partition(" ")
+            if len(named) != 1 or named[0].lower() not in hosts:
+                answer = PlainTextResponse("this server answers to its loopback address only\n", 421)
+            elif not {origin.lower() for origin in headers.getlist("origin")} <= origins:
+                answer = PlainTextResponse("requests from other origins are refused\n", 403)
+            elif scheme.lower() != "bearer" or not hmac.compare_digest(sent.encode(), token.encode()):
+                words = "send the token of this installation: Authorization: Bearer TOKEN\n"
+                answer = PlainTextResponse(words, 401, {"WWW-Authenticate": "Bearer"})
+        await answer(scope, receive, send)
+
+    return guard
+
+
+def _impatient() -> type[asyncio.Protocol]:
+    """The library's protocol, which waits for the end of a request for ever, with a limit for that."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _limit: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def _watch(self) -> None:
+            """Count from the first moment in which nothing whole was asked, until something is."""
+            cycle = self.cycle
+            is_asked = cycle is not None and not cycle.response_complete and not cycle.more_body
+            if is_asked and self._limit is not None:
+                self._limit.cancel()
+                self._limit = None
+            elif not is_asked and self._limit is None:
+                self._limit = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    return Impatient
+
+
+def serve_http(home: Path, project: Path, port: int) -> None:
+    """Serve on loopback until interrupted; `port` 0 takes any that is free."""
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except (OSError, OverflowError) as fault:
+        listener.close()
+        raise Conflict(f"cannot listen on port {port}: {fault}; choose another with --port") from None
+    port = listener.getsockname()[1]
+    token = token_of(home)
+    server = Server(home, project)
+    server.start()
+    # The guard compares Host and Origin on every path, and comes before anything of the library.
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.mcp.streamable_http_app(host=HOST, transport_security=unguarded)
+    config = uvicorn.Config(
+        guarded(app, token, port),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=2,
+        limit_concurrency=MOST_CONNECTIONS,
+        http=_impatient(),
+    )
+    address = f"http://{HOST}:{port}/mcp"
+    sys.stderr.write(f"claude-memory: serving on {address}; the token is in {home / TOKEN_FILE}\n")
+    sys.stderr.flush()
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        server.close()
+
+
+def token_of(home: Path) -> str:
+    """This installation's token, made on first use; only its owner can read the file."""
+    path = private_folder(home) / TOKEN_FILE
+    try:
+        token = path.read_text("ascii").strip()
+    except (OSError, ValueError):
+        token = ""
+    if len(token) < TOKEN_BYTES or path.stat().st_mode & 0o077:
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        write_atomically(path, f"{token}\n".encode())
+        os.chmod(path, FILE_MODE)  # noqa: PTH101
+    return token
