@@ -86,7 +86,6 @@ class Failure:
         return f"it passed later in that exchange, which edited {edited}" if names else ""
 
     def told(self, text: str, reason: str, command: str = "") -> Line:
-        """A line about it."""
         return Line(f"- {text} [{self.seen.id}]", self.seen.id, reason, command=command)
 
 
@@ -136,18 +135,15 @@ def _other_call(command: str, past: Sequence[Failure], *, is_at_root: bool) -> L
         blamed = set(_TOKEN.findall(error))
         same = [one for one in failed if shape(one) in shapes and blamed.intersection(_TOKEN.findall(one))]
         cure = set(map(shape, segments(worked))).difference(map(shape, failed))
-        if same and cure and not cure & shapes:
-            return _instead(failure, same[0], error, worked)
-        error = failure.line_with(_MISPLACED) if is_at_root and not _MOVES.search(command) else ""
-        if error and re.match(r"cd (?!\.\.?(?:\s|$))", worked):
-            return _instead(failure, failure.command, error, worked)
+        if not same or not cure or cure & shapes:
+            same, error = [failure.command], failure.line_with(_MISPLACED)
+            moved = re.match(r"cd (?!\.\.?(?:\s|$))", worked) and not _MOVES.search(command)
+            if not error or not is_at_root or not moved:
+                continue
+        call, then = quoted(same[0], COMMAND_CHARACTERS), quoted(worked, COMMAND_CHARACTERS)
+        text = f"{day(failure.seen.created)}: {call} failed with {quoted(error, 120)}; {then} then worked"
+        return failure.told(text, "the same call failed before", worked)
     return None
-
-
-def _instead(failure: Failure, call: str, error: str, worked: str) -> Line:
-    text = f"{day(failure.seen.created)}: {quoted(call, COMMAND_CHARACTERS)} failed with {quoted(error, 120)}"
-    text += f"; {quoted(worked, COMMAND_CHARACTERS)} then worked"
-    return failure.told(text, "the same call failed before", worked)
 
 
 def _same_check(command: str, past: Sequence[Failure]) -> Line | None:

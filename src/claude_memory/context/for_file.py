@@ -58,21 +58,16 @@ def at_file(scene: Scene, path: str, edit: str = "") -> Offer:
     from claude_memory.platform.git import current_branch
 
     due = scene.reminders(files=(path,))
-    file = _File(scene.root, path, edit or _content(path), current_branch(Path(scene.root)))
-    others = [
-        seen for seen in scene.glance.of_file(file.paths) if not seen.session or seen.session != scene.session
-    ]
-    found = file.lines([seen for seen in others if seen.id not in scene.given])
-    return due + scene.offer(f"About {quoted(file.name, 80)}, from earlier sessions:", found, MAX_TOKENS)
-
-
-def _content(path: str) -> str:
-    """The first part of a file; empty if it cannot be read as text."""
     try:
-        with open(path, encoding="utf-8") as handle:  # noqa: PTH123
-            return handle.read(MAX_FILE_CHARACTERS)
-    except (OSError, ValueError):  # not text, or a NUL in its name
-        return ""
+        if not edit:
+            with open(path, encoding="utf-8") as handle:  # noqa: PTH123
+                edit = handle.read(MAX_FILE_CHARACTERS)
+    except (OSError, ValueError):
+        pass  # not text, or a NUL in its name
+    file = _File(scene.root, path, edit, current_branch(Path(scene.root)))
+    known = [seen for seen in scene.glance.of_file(file.paths) if seen.id not in scene.given]
+    found = file.lines([seen for seen in known if not seen.session or seen.session != scene.session])
+    return due + scene.offer(f"About {quoted(file.name, 80)}, from earlier sessions:", found, MAX_TOKENS)
 
 
 class _File:
@@ -88,14 +83,11 @@ class _File:
 
     def lines(self, fresh: Sequence[Seen]) -> list[Line]:
         """At most two."""
-        edited = [
-            seen
-            for seen in fresh
-            if any(path in self.paths for path, _ in seen.record.get("files_edited", ()))
-        ]
+        files = [(seen, [path for path, _ in seen.record.get("files_edited", ())]) for seen in fresh]
+        edited = [seen for seen, paths in files if not set(self.paths).isdisjoint(paths)]
         told = [line for line in (self._refused(fresh) or _stated(fresh), self._explained(edited)) if line]
-        told = told or [line for seen in edited if (line := self._check_failed(seen))][:1]
-        told = told or [line for seen in edited[:LATEST] if (line := self._described(seen))][:1]
+        told = told or list(filter(None, map(self._check_failed, edited)))[:1]
+        told = told or list(filter(None, map(self._described, edited[:LATEST])))[:1]
         for line in told:
             line.file = self.paths[-1]
         return told
@@ -109,10 +101,8 @@ class _File:
                 if spoken.get("file") not in self.paths or len(telling) < REFUSAL_WORDS:
                     continue
                 if self._is_at_home(seen) or self._shared(words):
-                    text = (
-                        f"- {day(seen.created)}: the person refused an edit of it with {quoted(words, 200)}"
-                    )
-                    return Line(f"{text} [{seen.id}]", seen.id, "an edit of this file was refused")
+                    text = f"the person refused an edit of it with {quoted(words, 200)} [{seen.id}]"
+                    return Line(f"- {day(seen.created)}: {text}", seen.id, "an edit of this file was refused")
         return None
 
     def _explained(self, edited: Sequence[Seen]) -> Line | None:
@@ -120,7 +110,7 @@ class _File:
 
         One name is enough where the sentence is about this file, or the work was on this branch.
         """
-        best: tuple[int, Seen, str, set[str]] | None = None
+        best, said = 0, None
         for seen in edited:
             at_home = self._is_at_home(seen)
             for sentence in self._sentences(seen):
@@ -130,12 +120,10 @@ class _File:
                 is_long = at_home and any(len(name) >= _LONG_NAME for name in telling)
                 weight = 2 * len(shared) + is_named + at_home
                 enough = telling and (len(shared) > 1 or is_named or is_long)
-                if enough and (best is None or weight > best[0]):
-                    best = weight, seen, sentence, shared
-        if best is None:
-            return None
-        _, seen, sentence, shared = best
-        return self._said(seen, sentence, f"said of {', '.join(sorted(shared)[:3])}, which the edit touches")
+                if enough and weight > best:
+                    reason = f"said of {', '.join(sorted(shared)[:3])}, which the edit touches"
+                    best, said = weight, self._said(seen, sentence, reason)
+        return said
 
     def _check_failed(self, seen: Seen) -> Line | None:
         """A check named this file and the rule that it broke."""
@@ -200,7 +188,8 @@ def _stated(fresh: Sequence[Seen]) -> Line | None:
     """The last statement that somebody wrote down and tied to the file; a person's before an agent's."""
     stated = [one for one in fresh if one.kind in _KINDS and one.files <= FEW_FILES]
     stated = [one for one in stated if one.trust == "user" or one.source not in _UNDERSTOOD]
-    for one in sorted(stated, key=lambda one: one.trust != "user")[:1]:
-        text = f"- {one.kind}, {day(one.created)}: {of_memory(one, 220)} [{one.id}]"
-        return Line(text, one.id, f"a {one.kind} tied to this file")
-    return None
+    if not stated:
+        return None
+    one = min(stated, key=lambda one: one.trust != "user")
+    text = f"- {one.kind}, {day(one.created)}: {of_memory(one, 220)} [{one.id}]"
+    return Line(text, one.id, f"a {one.kind} tied to this file")

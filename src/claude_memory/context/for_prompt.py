@@ -144,7 +144,7 @@ def _shared(
 class _Candidate:
     """A match as the line that would be given for it, and which of the shared words the line is about."""
 
-    __slots__ = ("about", "called", "named", "said", "seen", "topic", "words")
+    __slots__ = ("about", "called", "named", "said", "seen", "topic", "weight", "words")
 
     def __init__(self, seen: Seen, words: Mapping[str, float], names: set[str]) -> None:
         self.seen, self.words, self.named = seen, words, names
@@ -162,11 +162,7 @@ class _Candidate:
             self.said += f"; it edited {named(edited[0])}"
             shown.add(edited[0].lower())
         self.about = {word: nats for word, nats in told.items() if word in shown}
-
-    @property
-    def weight(self) -> float:
-        """What the words tell that the line is about."""
-        return sum(self.about.values())
+        self.weight = sum(self.about.values())
 
     def is_enough(self, asked: float, names: int) -> bool:
         """Whether it is worth an agent's time, for a prompt whose words tell so much, with so many names."""
@@ -188,7 +184,6 @@ class _Candidate:
         )
 
     def hint(self) -> Line:
-        """As it is given."""
         kind = "" if self.seen.record else f"{self.seen.kind}, "
         shared = sorted(self.about, key=self.about.__getitem__, reverse=True)[:4]
         text = f"- {kind}{day(self.seen.created)}: {self.said} [{self.seen.id}]"
@@ -209,11 +204,11 @@ def _of_exchange(seen: Seen, shared: Mapping[str, float]) -> str:
     begun = quoted(_asked(record) if is_telling else seen.title, ASKED_CHARACTERS)
     said = [str(spoken["words"]) for spoken in record.get("asked", ()) if spoken.get("manner") == "rejection"]
     refused = [words for words in said if set(query_terms(words)) & set(shared)]
-    ended = quoted(telling(str(record.get("closing", "")), shared), QUOTED_CHARACTERS)
-    outcome = f"it ended with {ended}" if ended else ""
-    outcome = f"the person refused: {quoted(refused[-1], QUOTED_CHARACTERS)}" if refused else outcome
-    if not outcome:
+    last = refused[-1] if refused else telling(str(record.get("closing", "")), shared)
+    ended = quoted(last, QUOTED_CHARACTERS)
+    if not refused and not ended:
         return ""
+    outcome = f"the person refused: {ended}" if refused else f"it ended with {ended}"
     commits = record.get("commits") or [{}]
     done = f" (commit {commits[-1]['hash'][:8]})" if commits[-1].get("hash") else ""
     return f"{'asked ' if is_telling else ''}{begun}; {outcome}{done}"

@@ -37,10 +37,8 @@ class SessionState:
         return set((self.read("given") or "").split())
 
     def give(self, ids: Iterable[str]) -> None:
-        """Note that these were given."""
         if line := " ".join(ids):
-            descriptor = self._open("given", os.O_APPEND)
-            with os.fdopen(descriptor, "ab") as handle:
+            with os.fdopen(self._open("given", os.O_APPEND), "ab") as handle:
                 handle.write(line.encode("ascii", "replace") + b"\n")
 
     def start_over(self) -> None:
@@ -101,11 +99,10 @@ class SessionState:
 
     def _create(self, name: str, content: str) -> bool:
         try:
-            descriptor = self._open(name, os.O_EXCL)
+            with os.fdopen(self._open(name, os.O_EXCL), "wb") as handle:
+                handle.write(content.encode("utf-8", "replace"))
         except FileExistsError:
             return False
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.write(content.encode("utf-8", "replace"))
         return True
 
     def _open(self, name: str, flag: int) -> int:
@@ -124,7 +121,6 @@ def tells_of_subagents(home: str) -> bool:
 
 
 def note_subagent_start(home: str) -> None:
-    """The client told of one just now."""
     try:
         os.makedirs(f"{home}/cache", FOLDER_MODE, exist_ok=True)  # noqa: PTH103
         os.close(os.open(f"{home}/cache/subagent-start", os.O_WRONLY | os.O_CREAT, FILE_MODE))
@@ -143,17 +139,14 @@ def drop_old(home: str | os.PathLike[str]) -> int:
     except OSError:
         return 0
     # By the youngest of them: a clock that is a year ahead for a day must not end the sessions of today.
-    youngest = min(map(age_seconds, folders), default=0.0)
-    dropped = 0
-    for folder in folders:
-        if age_seconds(folder) - max(youngest, 0.0) > _KEPT_SECONDS:
-            rmtree(folder, ignore_errors=True)
-            dropped += 1
-    return dropped
+    youngest = max(min(map(age_seconds, folders), default=0.0), 0.0)
+    old = [folder for folder in folders if age_seconds(folder) - youngest > _KEPT_SECONDS]
+    for folder in old:
+        rmtree(folder, ignore_errors=True)
+    return len(old)
 
 
 def age_seconds(path: str) -> float:
-    """How long ago a file was written."""
     try:
         return time.time() - os.stat(path).st_mtime  # noqa: PTH116
     except OSError:

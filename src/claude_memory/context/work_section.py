@@ -182,7 +182,6 @@ class SessionWork:
         yield from (Line(f"  {text}", reason=why, source=self.session) for text in told if text)
 
     def brief(self) -> Line:
-        """The session in a line."""
         commits = self._told_commits(most=2)
         label, request = self._request()
         told = f"committed {commits}" if commits else f"{label} {quoted(request, LAST)}, answered"

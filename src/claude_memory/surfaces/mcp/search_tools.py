@@ -151,8 +151,7 @@ def search_memory(
         found = [_hit(hit, whole.get(hit.id), here, below=not good) for hit in shown]
         note = ""
         if not found:
-            is_empty = not memory.stats().memories
-            note = "nothing is remembered in this project yet" if is_empty else NOTHING_FOUND
+            note = NOTHING_FOUND if memory.stats().memories else "nothing is remembered in this project yet"
         return Found(hits=found, searched_by=memory.search_mode, note=note)
 
 
@@ -252,33 +251,31 @@ def opened_memories(
         if "text" in wanted:  # what a short one leaves goes to the longer ones after it
             text = excerpt(item.body, asked, left // (len(found) - at))
             left -= min(tokens(text), tokens(item.body))
-        shown.append(_open(memory, item, text, relations.get(item.id, []), "provenance" in wanted))
+        origin = {"session": "", "task": "", "topics": (), "files": (), "project": ""}
+        if "provenance" in wanted:
+            known = item.provenance  # where it came from: file and line, or the way it was written
+            place = known.get("file") or known.get("path")
+            row = f":{known['line']}" if place and known.get("line") else ""
+            project = "" if item.project == memory.project.id else item.project
+            origin = {"source": named(f"{place or known.get('source', '')}{row}", 300), "project": project}
+        opened = filled(
+            OpenMemory,
+            item,
+            timestamp=moment(item.created_at),
+            text=fenced(text, item.trust) if text else "",
+            title="" if text and _is_begun(item) else line(item.title, item.trust, 200),
+            stale=line(memory.stale(item), Trust.TOOL, 200),
+            cut=bool(text) and text != item.body,
+            relations=tuple(relations.get(item.id, ())),
+            **origin,
+        )
+        shown.append(opened)
     return OpenMemories(memories=shown)
 
 
-def _open(
-    memory: Memory, item: StoredMemory, text: str, relations: list[Bearing], has_origin: bool
-) -> OpenMemory:
-    # What the text begins with is no title worth repeating.
-    begins = item.body.startswith(item.title.rstrip("…").rstrip())
-    origin = {"session": "", "task": "", "topics": (), "files": (), "project": ""}
-    if has_origin:
-        known = item.provenance  # where it came from: file and line, or the way it was written
-        place = known.get("file") or known.get("path")
-        row = f":{known['line']}" if place and known.get("line") else ""
-        project = "" if item.project == memory.project.id else item.project
-        origin = {"source": named(f"{place or known.get('source', '')}{row}", 300), "project": project}
-    return filled(
-        OpenMemory,
-        item,
-        timestamp=moment(item.created_at),
-        text=fenced(text, item.trust) if text else "",
-        title="" if text and begins else line(item.title, item.trust, 200),
-        stale=line(memory.stale(item), Trust.TOOL, 200),
-        cut=bool(text) and text != item.body,
-        relations=tuple(relations),
-        **origin,
-    )
+def _is_begun(item: StoredMemory) -> bool:
+    """What a text begins with is no title worth repeating."""
+    return item.body.startswith(item.title.rstrip("…").rstrip())
 
 
 def _relations(memory: Memory, found: Sequence[StoredMemory]) -> dict[str, list[Bearing]]:
@@ -376,17 +373,15 @@ def get_summary(access: Access, session_id: str = "", summary_id: str = "") -> S
             raise NotFound(f"session {plain(session_id)[:60]!r} {NO_SUMMARY}") from None
         if not summary_id:
             newest = sorted(kept, key=lambda item: str(item.document.get("timestamp")), reverse=True)
-            shown = tuple(
-                SummaryLine(
-                    session_id=named(item.session),
-                    summary_id=f"{item.number:03d}",
-                    timestamp=named(str(item.document.get("timestamp", "")), 40),
-                    executive=line(item.executive, Trust.AGENT, 200),
-                )
-                for item in newest[:SHOWN_SUMMARIES]
-            )
+            shown = []
+            for item in newest[:SHOWN_SUMMARIES]:
+                when = named(str(item.document.get("timestamp", "")), 40)
+                said = line(item.executive, Trust.AGENT, 200)
+                number, session = f"{item.number:03d}", named(item.session)
+                answer = SummaryLine(session_id=session, summary_id=number, timestamp=when, executive=said)
+                shown.append(answer)
             note = "" if shown else "no session of this project was compacted yet"
-            return Summaries(summaries=shown, note=note)
+            return Summaries(summaries=tuple(shown), note=note)
         wanted = summary_id.removeprefix("compact_").removesuffix(".json").lstrip("0")
         chosen = next((item for item in kept if str(item.number) == wanted), None)
         if chosen is None or not session_id:
@@ -418,9 +413,7 @@ def get_project_knowledge(access: Access, topic: str = "") -> KnownHere:
         conventions=_known(found.rules, Kind.CONVENTION),
         lessons=_known(found.rules, Kind.LESSON, Kind.CORRECTION),
         preferences=_known(found.rules, Kind.PREFERENCE),
-        key_files=tuple(
-            KeyFile(path=named(path), memories=count) for path, count in files.most_common(SHOWN_FILES)
-        ),
+        key_files=tuple(KeyFile(path=named(path), memories=n) for path, n in files.most_common(SHOWN_FILES)),
         checks=tuple(plain(item.text)[:200] for item in found.recurring if item.kind == "check"),
         topics=tuple(f"{named(about, 60)} ({count})" for about, count in topics.most_common(SHOWN_TOPICS)),
         note="" if known else note,
@@ -451,16 +444,11 @@ def explore_connections(
                 ties = graph.chain(from_, to) if mode == "chain" else graph.bridges(from_, to, limit)
         except NotFound as fault:
             raise NotFound(f"{fault}: give what search_memory or get_project_knowledge showed") from None
-    shown = [
-        ConnectionLine(
-            thing=named(":".join(tie.node), 300),
-            title=line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else "",
-            by=", ".join(
-                sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
-            ),
-        )
-        for tie in ties
-    ]
+    shown = []
+    for tie in ties:
+        by = sorted(plain(part) if isinstance(part, str) else named(":".join(part)) for part in tie.by)
+        title = line(tie.memory.title, tie.memory.trust, 100) if tie.memory is not None else ""
+        shown.append(ConnectionLine(thing=named(":".join(tie.node), 300), title=title, by=", ".join(by)))
     note = "" if shown else "nothing connects them" if to else "nothing else is connected to it"
     return ConnectionsFound(mode=mode, found=shown, note=note)
 
@@ -471,8 +459,7 @@ def _known(items: Sequence[Decision | ConventionInUse], *kinds: Kind) -> tuple[K
     shown = []
     for item in sorted(wanted, key=lambda item: not item.memory.pinned)[:SHOWN_A_KIND]:
         memory, reason = item.memory, getattr(item, "reason", "")
-        is_begun = memory.body.startswith(memory.title.rstrip("…").rstrip())
-        text = memory.body if is_begun else f"{memory.title}: {memory.body}"
+        text = memory.body if _is_begun(memory) else f"{memory.title}: {memory.body}"
         shown.append(
             Known(
                 id=memory.id,

@@ -5,6 +5,7 @@ What an agent says is kept as an agent's word, in this project only.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -64,19 +65,9 @@ def remember(
     """
     with access.memory() as memory:
         old = memory.find([supersedes])[0] if supersedes else None
-        kept = memory.remember(
-            NewMemory(
-                text,
-                kind=kind,
-                title=title,
-                topics=topics,
-                files=files,
-                supersedes=old.id if old else None,
-                trust=Trust.AGENT,
-                provenance={"source": "mcp"},
-            ),
-            embed=access.is_warm,
-        )
+        said = NewMemory(text, kind=kind, title=title, topics=topics, files=files, trust=Trust.AGENT)
+        said = replace(said, supersedes=old.id if old else None, provenance={"source": "mcp"})
+        kept = memory.remember(said, embed=access.is_warm)
         answer = Remembered(id=kept.id, verdict="added", title=line(kept.title, Trust.USER, 100))
         if old is not None:
             answer.other, answer.verdict = old.id, "superseded"
@@ -280,17 +271,15 @@ def task(
     with access.memory() as memory:
         tasks, name = memory.tasks, unquoted(name)
         if action == "list":
-            listed = tuple(
-                TaskLine(
-                    name=named(item.name),
-                    phase=item.current_phase,
-                    session=named(item.session_id),
-                    updated=moment(item.updated_at),
+            listed = []
+            for item in tasks.list_tasks(all_sessions=True)[:SHOWN]:
+                session, updated = named(item.session_id), moment(item.updated_at)
+                row = TaskLine(
+                    name=named(item.name), phase=item.current_phase, session=session, updated=updated
                 )
-                for item in tasks.list_tasks(all_sessions=True)[:SHOWN]
-            )
+                listed.append(row)
             note = "" if listed else "no task yet: action scratchpad with a name and a text begins one"
-            return TaskAnswer(tasks=listed, note=note)
+            return TaskAnswer(tasks=tuple(listed), note=note)
         if not name.strip():
             raise InvalidInput(f"action {action} needs `name`; action list shows the tasks there are")
         try:
