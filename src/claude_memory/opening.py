@@ -109,7 +109,6 @@ class Opened:
 
     @property
     def project(self) -> Project:
-        """The project of the folder this was opened for."""
         if self._project is None:
             self._project = resolve(self.folder, self.store.project_for)
         return self._project
@@ -244,7 +243,6 @@ class _Watched:
         self._lost = lost
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes]:
-        """One int8 vector per text."""
         try:
             return self._embedder.embed(texts, query=query)
         except EmbedderUnavailable as fault:

@@ -82,7 +82,6 @@ class _File:
         self._named = re.compile(rf"(?<![\w-]){re.escape(self.name)}\b")
 
     def lines(self, fresh: Sequence[Seen]) -> list[Line]:
-        """At most two."""
         files = [(seen, [path for path, _ in seen.record.get("files_edited", ())]) for seen in fresh]
         edited = [seen for seen, paths in files if not set(self.paths).isdisjoint(paths)]
         told = [line for line in (self._refused(fresh) or _stated(fresh), self._explained(edited)) if line]

@@ -59,7 +59,6 @@ class Line:
         self.source, self.level, self.file, self.command = source, level, "", command
 
     def record(self) -> dict[str, str]:
-        """As the ledger keeps it."""
         parts = {"id": self.memory, "reason": self.reason, "file": self.file, "command": self.command}
         return {name: value for name, value in parts.items() if value}
 

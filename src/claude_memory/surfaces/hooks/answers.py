@@ -173,10 +173,8 @@ def _tool(moment: Moment) -> Offer | None:
     tool = moment.text("tool_name")
     if tool in AGENT_TOOLS:
         return _before_agent(moment)
-    call, path = (
-        moment.text("tool_use_id"),
-        moment.tool_input("file_path") or moment.tool_input("notebook_path"),
-    )
+    call = moment.text("tool_use_id")
+    path = moment.tool_input("file_path") or moment.tool_input("notebook_path")
     if tool in EDITING_TOOLS and path and not moment.is_off("file") and moment.reader.first_touch(path, call):
         from claude_memory.context.for_file import at_file
 

@@ -80,10 +80,9 @@ class Access:
             self._last_request = time.monotonic()
             try:
                 yield self._open()
-            except StoreBusy as fault:
-                raise ToolError(f"{fault}; nothing was changed, try again in a moment") from None
             except MemoryFault as fault:
-                raise ToolError(str(fault)) from None
+                again = "; nothing was changed, try again in a moment" if isinstance(fault, StoreBusy) else ""
+                raise ToolError(f"{fault}{again}") from None
             except OSError as fault:
                 where = f": {fault.filename}" if fault.filename else ""
                 raise ToolError(f"{fault.strerror or fault}{where}") from None
@@ -119,7 +118,6 @@ class Access:
         self._thread.start()
 
     def close(self) -> None:
-        """Give everything back and leave nothing behind."""
         self._over.set()
         self._waiting.put((threading.Event(), False))
         if self._thread.is_alive():
@@ -183,7 +181,6 @@ class Access:
                     done.set()
 
     def idle(self, now: float) -> None:
-        """One round of what is done while nobody asks."""
         is_quiet = now - self._last_request > self._release_seconds
         for embedder in self._embedders if is_quiet else ():
             if embedder.is_running:
@@ -221,7 +218,7 @@ class Access:
         self._graph_behind = memory.upkeep.derive_pending(limit=GRAPH_BATCH) > 0
 
     def _judge(self, memory: Memory) -> None:
-        """Let new memories meet their neighbours, a little at a time, while the model is there anyway."""
+        # New memories meet their neighbours, a little at a time, while the model is there anyway.
         memory.upkeep.judge_pending(budget_seconds=EMBED_SECONDS)
         self._gate_behind = memory.upkeep.is_gate_behind
 
@@ -262,7 +259,6 @@ class HookSocket:
         return True
 
     def close(self) -> None:
-        """Stop serving and leave nothing behind."""
         self._held.close()
 
     def _accept(self, listener: socket.socket) -> None:

@@ -383,16 +383,9 @@ def serve_http(home: Path, project: Path, port: int) -> None:
     # The guard compares Host and Origin on every path, and comes before anything of the library.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.mcp.streamable_http_app(host=HOST, transport_security=unguarded)
-    config = uvicorn.Config(
-        guarded(app, token, port),
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=2,
-        limit_concurrency=MOST_CONNECTIONS,
-        http=_impatient(),
-    )
+    quiet: Any = {"log_level": "critical", "access_log": False, "server_header": False}
+    limits: Any = {"timeout_graceful_shutdown": 2, "limit_concurrency": MOST_CONNECTIONS}
+    config = uvicorn.Config(guarded(app, token, port), http=_impatient(), ws="none", **quiet, **limits)
     address = f"http://{HOST}:{port}/mcp"
     sys.stderr.write(f"claude-memory: serving on {address}; the token is in {home / TOKEN_FILE}\n")
     sys.stderr.flush()
