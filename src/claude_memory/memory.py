@@ -336,10 +336,12 @@ class Memory(Upkeep):
 
         What was said and done at its time is no claim.
         """
-        from claude_memory.lifecycle.staleness import out_of_date
+        from claude_memory.lifecycle.staleness import STALE, checked
 
         own = memory.project in (self.scope().projects or ())
-        return out_of_date(memory, self.project_root if own else None)
+        is_claim = own and memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
+        words = checked(memory.body, self.project_root) if is_claim else ""
+        return words or str(memory.provenance.get(STALE) or "")
 
     def show(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Whole memories by id or unique beginning of one; being opened keeps them strong."""
@@ -358,21 +360,14 @@ class Memory(Upkeep):
         session: str | None = None,
     ) -> list[TimelineEntry]:
         """What happened around a memory, around a question's best hit, or most recently."""
-        from claude_memory.search.past_work import entries_around
-
         if around is None and query is not None:
             hits = self.search(query, limit=1, session=session)
             if not hits:
                 raise NotFound(f"nothing found for {query!r} to draw a timeline around")
             around = hits[0].id
-        return entries_around(
-            self.store,
-            self.scope(),
-            self.find([around])[0] if around else None,
-            before=before,
-            after=after,
-            session=self.session_id(session) if session else None,
-        )
+        anchor = self.find([around])[0] if around else None
+        wanted = self.session_id(session) if session else None
+        return self.work().around(anchor, before=before, after=after, session=wanted)
 
     def recall(
         self,

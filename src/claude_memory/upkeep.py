@@ -173,8 +173,7 @@ class Upkeep(Opened):
         is_late = times.deadline(budget_seconds)
         self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
         embedder = self.embedder
-        verdicts = admit_waiting(self.store, embedder.model if embedder else None, is_late)
-        return sum(verdict.other is not None for verdict in verdicts)
+        return admit_waiting(self.store, embedder.model if embedder else None, is_late)
 
     @property
     def is_gate_behind(self) -> bool:

@@ -95,18 +95,18 @@ def admit_new(
     return verdicts
 
 
-def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> list[Admission]:
-    """Judge what came in without vectors at hand, oldest first, as long as the time lasts."""
-    verdicts: list[Admission] = []
+def admit_waiting(store: Store, model: str | None, out_of_time: Callable[[], bool]) -> int:
+    """Judge what came in without vectors at hand, oldest first, while there is time; returns how many met."""
+    met = 0
     while not out_of_time() and (waiting := store.lifecycle.unjudged(BATCH)):
         for memory in waiting:
             if out_of_time():
                 break
             after = (memory.created_at, memory.id)
             later = frozenset(other.id for other in waiting if (other.created_at, other.id) > after)
-            verdicts.append(_admitted(store, memory, model, later))
+            met += _admitted(store, memory, model, later).other is not None
             store.lifecycle.judged([memory.id])
-    return verdicts
+    return met
 
 
 def _admitted(store: Store, new: StoredMemory, model: str | None, later: frozenset[MemoryId]) -> Admission:

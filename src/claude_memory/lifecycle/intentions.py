@@ -15,7 +15,6 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from claude_memory.errors import Conflict, InvalidInput
-from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Project, memory_id
 from claude_memory.store.model import Intention, IntentionStatus, Priority
 from claude_memory.store.sql.lifecycle import Lifecycle
@@ -128,6 +127,8 @@ class IntentionBook:
         priority: Priority | str = Priority.NORMAL,
         now: datetime | None = None,
     ) -> Intention:
+        from claude_memory.lifecycle.drafting import clean  # hooks ask what is due, and set nothing
+
         moment, said = now or datetime.now(UTC), clean(text).strip()
         if at is not None and in_ is not None:
             raise InvalidInput("give a time or a span, not both")

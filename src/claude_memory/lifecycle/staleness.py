@@ -16,7 +16,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
-from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
+from claude_memory.model import MemoryFilter, MemoryId, Project, SearchScope, StoredMemory
 from claude_memory.store.base import Store
 from claude_memory.store.model import FileState
 from claude_memory.text.sentences import sentences
@@ -82,16 +82,6 @@ def refreshed(store: Store, project: Project, root: Path) -> int:
 
 
 # --- what a text says of files
-
-
-def out_of_date(memory: StoredMemory, root: Path | None) -> str:
-    """What of a memory the working tree at `root` no longer bears out: of its claims, else of its files.
-
-    What was said and done at its time is no claim.
-    """
-    is_claim = memory.kind not in (Kind.OBSERVATION, Kind.SUMMARY)
-    words = checked(memory.body, root) if is_claim and root is not None else ""
-    return words or str(memory.provenance.get(STALE) or "")
 
 
 def checked(text: str, root: Path) -> str:

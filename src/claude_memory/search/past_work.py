@@ -6,7 +6,7 @@ Reads archived messages and the parts of exchanges; nothing here guesses from wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from claude_memory.model import EventKind, Kind, MemoryFilter, MemoryId, SearchScope, SessionId, StoredMemory
@@ -33,6 +33,18 @@ STEPS = 6
 NEARLY = 0.75  # of the best match of words, from which a command is told
 # Stand beside the command that is meant.
 _BESIDE = frozenset("cd tail head echo sleep export source true wc".split())
+# What a timeline shows, where the text of an event stands, and that of the call of a tool.
+SHOWN_EVENTS = (
+    EventKind.PROMPT,
+    EventKind.TOOL_USE,
+    EventKind.TOOL_FAILURE,
+    EventKind.REPLY,
+    EventKind.SUBAGENT_RESULT,
+    EventKind.COMPACTION,
+)
+_TEXTS = ("prompt", "error", "last_assistant_message", "compact_summary")
+_INPUTS = ("command", "file_path", "pattern", "query", "description")
+EVENT_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,7 @@ class Fixed:
     timestamp: datetime
     outcome: str  # passed, failing or unknown
     came_back: datetime | None = None
-    match: float = field(default=0.0)
+    match: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,20 @@ class CommandRuns:
     id: MemoryId  # the exchange that ran it last
     title: str
     error: str = ""  # of its last run, where that failed
-    match: float = field(default=0.0)
+    match: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One line of a timeline: a memory, or an event that has no memory of its own."""
+
+    id: str
+    kind: str
+    title: str
+    timestamp: datetime
+    session: SessionId | None
+    is_event: bool = False
+    anchor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +199,51 @@ class WorkBook:
             id_ for id_ in ran or made if (not command or id_ in ran) and (not commit or id_ in made)
         )
 
+    def around(
+        self, anchor: StoredMemory | None, *, before: int, after: int, session: SessionId | None
+    ) -> list[TimelineEntry]:
+        """Entries before and after the anchor, oldest first; without an anchor, the most recent ones."""
+        recent = MemoryFilter(session=session)
+        if anchor is None:
+            return self._entries(recent, before + after, newest_first=True)
+        earlier = self._entries(replace(recent, until=anchor.created_at), before + 1, newest_first=True)
+        later = self._entries(replace(recent, since=anchor.created_at), after + 1, newest_first=False)
+        earlier = [entry for entry in earlier if entry.id != anchor.id]
+        later = [entry for entry in later if entry.id != anchor.id and entry not in earlier]
+        own = replace(_from_memory(anchor), anchor=True)
+        return [*earlier[max(len(earlier) - before, 0) :], own, *later[:after]]
+
+    def _entries(self, wanted: MemoryFilter, count: int, *, newest_first: bool) -> list[TimelineEntry]:
+        store, scope = self.store, self.scope
+        memories = store.memories.find(scope, wanted, limit=count, newest_first=newest_first)
+        shown = EventFilter(
+            session=wanted.session, kinds=SHOWN_EVENTS, since=wanted.since, until=wanted.until
+        )
+        events = store.archive.events(scope, shown, limit=2 * count, newest_first=newest_first)
+        # Exchanges tell already of the events of conversations that were understood to their end.
+        talks = store.archive.by_sessions(scope, list({event.session for event in events if event.session}))
+        understood = {talk.session for talk in talks if talk.understood >= talk.messages}
+        own = {memory.provenance.get("event") for memory in memories}
+        # The record of a session of one exchange says the same as that exchange.
+        alone = {_span(memory) for memory in memories if memory.kind is Kind.OBSERVATION}
+        entries = [
+            _from_memory(memory)
+            for memory in memories
+            if memory.provenance.get("source") != "session" or _span(memory) not in alone
+        ]
+        for event in events:
+            if event.id not in own and event.session not in understood:
+                said = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
+                inputs = event.payload.get("tool_input")
+                inputs = inputs if isinstance(inputs, dict) else {}
+                given = next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
+                called = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
+                line = str(said or called).strip().partition("\n")[0][:EVENT_WIDTH]
+                what = (event.id, event.kind, line, event.timestamp, event.session)
+                entries.append(TimelineEntry(*what, is_event=True))
+        entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
+        return sorted(entries[:count], key=lambda entry: entry.timestamp)
+
     def _exchanges(self, messages: Sequence[Message]) -> Iterator[tuple[Message, MemoryId, Exchange]]:
         """Messages with the exchange that each stands in; those that stand in none are left out."""
         places = [(message.conversation, message.ordinal) for message in messages]
@@ -242,87 +312,6 @@ def _telling_segments(command: str, wanted: set[str]) -> list[str]:
 
 def _line(text: str) -> str:
     return shorten(one_line(text), LINE_WIDTH)
-
-
-# --- what happened around a moment: memories and captured events in one order of time
-
-SHOWN_EVENTS = (
-    EventKind.PROMPT,
-    EventKind.TOOL_USE,
-    EventKind.TOOL_FAILURE,
-    EventKind.REPLY,
-    EventKind.SUBAGENT_RESULT,
-    EventKind.COMPACTION,
-)
-# Where the text of an event stands, and that of the call of a tool.
-_TEXTS = ("prompt", "error", "last_assistant_message", "compact_summary")
-_INPUTS = ("command", "file_path", "pattern", "query", "description")
-EVENT_WIDTH = 100
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineEntry:
-    """One line of a timeline: a memory, or an event that has no memory of its own."""
-
-    id: str
-    kind: str
-    title: str
-    timestamp: datetime
-    session: SessionId | None
-    is_event: bool = False
-    anchor: bool = False
-
-
-def entries_around(
-    store: Store,
-    scope: SearchScope,
-    anchor: StoredMemory | None,
-    *,
-    before: int,
-    after: int,
-    session: SessionId | None,
-) -> list[TimelineEntry]:
-    """Entries before and after the anchor, oldest first; without an anchor, the most recent ones."""
-    recent = MemoryFilter(session=session)
-    if anchor is None:
-        return _entries(store, scope, recent, before + after, newest_first=True)
-    earlier = _entries(store, scope, replace(recent, until=anchor.created_at), before + 1, newest_first=True)
-    later = _entries(store, scope, replace(recent, since=anchor.created_at), after + 1, newest_first=False)
-    earlier = [entry for entry in earlier if entry.id != anchor.id]
-    later = [entry for entry in later if entry.id != anchor.id and entry not in earlier]
-    own = replace(_from_memory(anchor), anchor=True)
-    return [*earlier[max(len(earlier) - before, 0) :], own, *later[:after]]
-
-
-def _entries(
-    store: Store, scope: SearchScope, wanted: MemoryFilter, count: int, *, newest_first: bool
-) -> list[TimelineEntry]:
-    memories = store.memories.find(scope, wanted, limit=count, newest_first=newest_first)
-    shown = EventFilter(session=wanted.session, kinds=SHOWN_EVENTS, since=wanted.since, until=wanted.until)
-    events = store.archive.events(scope, shown, limit=2 * count, newest_first=newest_first)
-    # Exchanges tell already of the events of conversations that were understood to their end.
-    talks = store.archive.by_sessions(scope, list({event.session for event in events if event.session}))
-    understood = {talk.session for talk in talks if talk.understood >= talk.messages}
-    own = {memory.provenance.get("event") for memory in memories}
-    # The record of a session of one exchange says the same as that exchange.
-    alone = {_span(memory) for memory in memories if memory.kind is Kind.OBSERVATION}
-    entries = [
-        _from_memory(memory)
-        for memory in memories
-        if memory.provenance.get("source") != "session" or _span(memory) not in alone
-    ]
-    for event in events:
-        if event.id not in own and event.session not in understood:
-            said = next((event.payload[name] for name in _TEXTS if event.payload.get(name)), "")
-            inputs = event.payload.get("tool_input")
-            inputs = inputs if isinstance(inputs, dict) else {}
-            given = next((inputs[name] for name in _INPUTS if inputs.get(name)), "")
-            called = f"{event.payload.get('tool_name', event.kind)}: {given}".removesuffix(": ")
-            line = str(said or called).strip().partition("\n")[0][:EVENT_WIDTH]
-            what = (event.id, event.kind, line, event.timestamp, event.session)
-            entries.append(TimelineEntry(*what, is_event=True))
-    entries.sort(key=lambda entry: entry.timestamp, reverse=newest_first)
-    return sorted(entries[:count], key=lambda entry: entry.timestamp)
 
 
 def _span(memory: StoredMemory) -> tuple[SessionId | None, datetime, datetime]:
