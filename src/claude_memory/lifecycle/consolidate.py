@@ -179,6 +179,7 @@ FEWEST_WORDS = 8
 _CROWD = 50  # texts that share a rare word and are compared: more are boilerplate
 _EVIDENCE = {"repeats": _SAME, "similar": "shares nine words of ten"}
 _PATTERN_SESSIONS = 3
+SLACK_SECONDS = 2.0
 # Archived ones, too: were they left out, the next run would see another set and find other twins.
 _COMPARED = MemoryFilter(statuses=(Status.ACTIVE, Status.ARCHIVED))
 
@@ -263,12 +264,12 @@ def undo(store: Store, project: Project) -> int:
     return len(steps)
 
 
-def tend(store: Store, *, now: datetime, budget_seconds: float = 2.0) -> list[Project]:
+def tend(store: Store, *, now: datetime) -> list[Project]:
     """Tend the projects that want it while nobody waits, as long as the time lasts; returns those tended.
 
     One wants it when fifty memories have come since its last run, or any, and a day has passed.
     """
-    end = time.monotonic() + budget_seconds
+    end = time.monotonic() + SLACK_SECONDS
     tended = []
     for project in store.projects():
         left = end - time.monotonic()

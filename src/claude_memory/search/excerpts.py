@@ -118,7 +118,7 @@ def phrase(asked: Wording, text: str) -> float:
     return PHRASE if within else WHOLE_LINE  # over several lines it is no chance either
 
 
-def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
+def quote(asked: Wording, text: str) -> str:
     """The line of a text that shares most with the question, cut around what they share."""
     lines = [line for line in (one_line(part) for part in text[:_READ].splitlines()) if line]
 
@@ -128,7 +128,7 @@ def quote(asked: Wording, text: str, width: int = QUOTE_WIDTH) -> str:
         return exact + _sum(asked.weights, words) + _sum(asked.pairs, pairwise(words))
 
     best = max(lines, key=worth, default="")
-    return _around(best, min((start for start, _ in asked.spans(best)), default=0), width)
+    return _around(best, min((start for start, _ in asked.spans(best)), default=0), QUOTE_WIDTH)
 
 
 def _in_question(asked: Wording, text: str) -> list[str]:
@@ -176,9 +176,7 @@ def one_line(text: str) -> str:
     return _SPACE.sub(" ", "".join(kept)).strip()
 
 
-def snippet(
-    text: str, weights: Mapping[str, float], *, width: int = WIDTH, title: str = "", whole: str = ""
-) -> str:
+def snippet(text: str, weights: Mapping[str, float], *, title: str = "", whole: str = "") -> str:
     """The sentence that shares most with the question, cut around the words they share.
 
     What the title says already, questions and lists of names come after sentences that tell something.
@@ -194,12 +192,12 @@ def snippet(
         return (0.5 if sentence.endswith("?") else 1.0) * _sum(weights, index_terms(sentence))
 
     best = max(parts, key=worth, default="")
-    if len(best) > width:
+    if len(best) > WIDTH:
         terms = ((match.start(), index_terms(match.group())) for match in _TOKEN.finditer(best))
         shared = (start for start, told in terms if not weights.keys().isdisjoint(told))
-        return _around(best, next(shared, 0), width)
+        return _around(best, next(shared, 0), WIDTH)
     for following in parts[parts.index(best) + 1 :] if best else ():
-        if len(best) + 1 + len(following) > width:
+        if len(best) + 1 + len(following) > WIDTH:
             break
         best = f"{best} {following}"
     return best
