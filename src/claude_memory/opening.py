@@ -100,7 +100,7 @@ class Opened:
 
             private_folder(self.home)
             self._store = open_store(self.home, self.settings, patience_ms=self._patience_ms)
-            self._store.after_write(self.mirror)
+            self._store.transactions.after_write = self.mirror
         return self._store
 
     @property

@@ -70,7 +70,7 @@ class Upkeep(Opened):
         began = time.monotonic()
         try:
             # A question does not wait long for a writer that is stuck.
-            with self.store.hurried(QUESTION_PATIENCE_MS):
+            with self.store.transactions.hurried(QUESTION_PATIENCE_MS):
                 if began < self._files_again_at:
                     self._drain_events(1.0)
                 else:

@@ -90,7 +90,8 @@ def test_relations_stay_within_a_project(store, make, make_in):
     assert store.lifecycle.relations([first.id]) == [relation]
     assert store.lifecycle.relations([theirs.id]) == []
     assert store.lifecycle.relations([first.id], kinds=["repeats"]) == []
-    store.lifecycle.unrelate(second.id, first.id, "newer")
+    run = store.lifecycle.consolidated(make.project, NOON, [Step("newer", second.id, first.id)])
+    store.lifecycle.undo(run)
     assert store.lifecycle.relations([first.id]) == []
 
 
@@ -98,7 +99,7 @@ def test_archiving_and_back_restores_equality(store, make):
     memory, other = make.added("one"), make.added("two", status=Status.SUPERSEDED)
     assert store.lifecycle.archive([memory.id, other.id]) == 1
     assert make.load(other.id) == other
-    assert store.lifecycle.unarchive([memory.id]) == 1
+    store.lifecycle.undo(store.lifecycle.consolidated(make.project, NOON, [Step("archive", memory.id)]))
     assert make.load(memory.id) == memory
 
 
@@ -128,6 +129,5 @@ def test_a_run_can_be_taken_back(store, make):
     run = store.lifecycle.consolidated(make.project, NOON, steps)
     make.added("three")
     assert store.lifecycle.last_run(make.project) == (run, NOON, 1)
-    assert store.lifecycle.steps(run) == steps
-    store.lifecycle.undone(run)
+    assert store.lifecycle.undo(run) == steps
     assert store.lifecycle.last_run(make.project) is None

@@ -6,6 +6,7 @@ import pytest
 
 from claude_memory.errors import NotFound
 from claude_memory.model import MemoryFilter, ProjectIdentity, Scope, SearchScope
+from claude_memory.store.sql import projects
 
 ROOT = "a" * 40
 
@@ -146,13 +147,16 @@ def test_a_remote_without_its_root_commit_joins_nothing(store, identify):
 def test_projects_are_merged_split_and_moved_to(store):
     one = store.project_for(ProjectIdentity(("repo:/one@1111111",), "one", "/one"))
     two = store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two"))
-    merged = store.merge_projects(two.id, one.id)
+    with store.transactions.writing() as db:
+        merged = projects.merge(db, two.id, one.id)
     assert merged.id == one.id
     assert store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two")).id == one.id
     assert [project.id for project in store.projects()] == [one.id]
-    own = store.split_project(ProjectIdentity(("repo:/two@2222222",), "two", "/two"))
+    with store.transactions.writing() as db:
+        own = projects.split(db, ProjectIdentity(("repo:/two@2222222",), "two", "/two"))
     assert own.id not in (one.id, two.id)
     assert store.project_for(ProjectIdentity(("repo:/two@2222222",), "two", "/two")).id == own.id
     third = ProjectIdentity(("remote:h/r#" + "a" * 40, "repo:/three@3333333"), "three", "/three")
-    assert store.move_folder(third, own.id).id == own.id
+    with store.transactions.writing() as db:
+        assert projects.attach(db, third, own.id).id == own.id
     assert store.project_for(third).id == own.id

@@ -138,7 +138,7 @@ def test_a_line_that_is_no_record_is_refused_as_a_whole(store, make, line):
 
 def test_somebody_is_told_of_every_commit(store, make):
     told = []
-    store.after_write(lambda: told.append(1))
+    store.transactions.after_write = lambda: told.append(1)
     memory = make.added("one")
     store.memories.update(replace(memory, pinned=True))
     store.stats()
@@ -146,7 +146,7 @@ def test_somebody_is_told_of_every_commit(store, make):
 
 
 def test_who_is_in_a_hurry_still_writes(store, make):
-    with store.hurried(1):
+    with store.transactions.hurried(1):
         make.added("one")
     assert store.stats(make.project).memories == {"note": 1}
 

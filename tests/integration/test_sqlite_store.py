@@ -140,7 +140,7 @@ def test_a_project_seen_while_locked_is_the_same_once_written(home, store):
 def test_writing_while_locked_is_busy_and_says_so(store, held, monkeypatch):
     monkeypatch.setattr("claude_memory.store.sqlite.connection.BUSY_TIMEOUT_MS", 50)
     one = memory(store, "m1", "x")
-    with store.hurried(50), pytest.raises(StoreBusy, match="try again"):
+    with store.transactions.hurried(50), pytest.raises(StoreBusy, match="try again"):
         store._connections.writing().__enter__()
     assert one.id == "m1"
 

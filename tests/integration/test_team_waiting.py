@@ -191,7 +191,7 @@ def test_no_writer_waits_for_what_another_has_not_committed(
     with held_open(ann, held):
         for act in DRAIN:
             try:
-                with bob.store.hurried(PATIENCE_MS):
+                with bob.store.transactions.hurried(PATIENCE_MS):
                     getattr(bob, act)()
             except StoreFault as fault:
                 waits.append((act, str(fault)))

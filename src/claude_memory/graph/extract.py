@@ -41,10 +41,15 @@ _CAUSE = re.compile(
 _NEED = re.compile(r"\b(?:depends on|relies on|requires|needs|built on)\b([^.;\n]*)", re.IGNORECASE)
 
 
+_BEARS = {(Kind.FIX, "error"): "fixes"} | {
+    (Kind.DECISION, kind): "decides" for kind in ("topic", "package", "symbol")
+}
+
+
 def mentions(memory: StoredMemory) -> list[Mention]:
     """Everything a memory bears on, each once per relation, at most so many."""
-    found = dict.fromkeys((relation, entity) for relation, entity in _all(memory))
-    return [Mention(memory.id, relation, entity) for relation, entity in list(found)[:MOST_MENTIONS]]
+    found = list(dict.fromkeys(_all(memory)))[:MOST_MENTIONS]
+    return [Mention(memory.id, relation, entity) for relation, entity in found]
 
 
 def named(text: str) -> list[Entity]:
@@ -56,7 +61,7 @@ def _all(memory: StoredMemory) -> Iterator[tuple[str, Entity]]:
     for file in memory.files:
         yield "touches", Entity("file", plain_path(file))
     for topic in memory.topics:
-        yield "decides" if memory.kind is Kind.DECISION else "mentions", Entity("topic", topic.casefold())
+        yield _BEARS.get((memory.kind, "topic"), "mentions"), Entity("topic", topic.casefold())
     if memory.task:
         yield "mentions", Entity("task", memory.task)
     if memory.session:
@@ -65,10 +70,8 @@ def _all(memory: StoredMemory) -> Iterator[tuple[str, Entity]]:
     for relation, pattern in (("caused_by", _CAUSE), ("depends_on", _NEED)):
         for stated in pattern.findall(text):
             yield from ((relation, entity) for entity in _entities(stated))
-    bears = {(Kind.FIX, "error"): "fixes", (Kind.DECISION, "package"): "decides"}
-    bears[Kind.DECISION, "symbol"] = "decides"
     for entity in _entities(text):
-        yield bears.get((memory.kind, entity.kind), "mentions"), entity
+        yield _BEARS.get((memory.kind, entity.kind), "mentions"), entity
 
 
 def _entities(text: str) -> Iterator[Entity]:
@@ -95,5 +98,4 @@ def plain_path(path: str) -> str:
 
 
 def memory_entity(id_: MemoryId) -> Entity:
-    """A memory as a node of the drawn graph."""
     return Entity("memory", id_)

@@ -14,16 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from claude_memory.model import (
-    Kind,
-    MemoryFilter,
-    MemoryId,
-    Project,
-    SearchScope,
-    SessionId,
-    Status,
-    StoredMemory,
-)
+from claude_memory.model import Kind, MemoryFilter, MemoryId, Project, SearchScope, Status, StoredMemory
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.base import Store
 from claude_memory.store.model import Entity
@@ -76,13 +67,11 @@ class Recurring:
 
     kind: str  # check, together
     text: str
-    sessions: tuple[SessionId, ...]  # latest first
+    sessions: tuple[str, ...]  # latest first
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """All of it."""
-
     decisions: tuple[Decision, ...]
     rules: tuple[ConventionInUse, ...]
     things: tuple[tuple[Entity, int], ...]
@@ -112,7 +101,7 @@ def knowledge(store: Store, project: Project, topic: str | None = None) -> Knowl
 
 def recurring(store: Store, scope: SearchScope) -> list[Recurring]:
     """How the project is checked, and which files change together, as its sessions show it."""
-    shown: defaultdict[tuple[str, str], list[SessionId]] = defaultdict(list)
+    shown: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for conversation, record in store.archive.session_records(scope, _SESSIONS):
         files = [str(path) for path, edits in record.get("files", ()) if edits][:_FILES_A_SESSION]
         keys = [("check", str(command)) for command in record.get("checks", ())]
@@ -137,7 +126,7 @@ def _about(memory: StoredMemory, topic: str | None) -> bool:
 
 
 def _decision(memory: StoredMemory, links: Links) -> Decision:
-    replaced = [*links["supersedes", memory.id], *([memory.supersedes] if memory.supersedes else [])]
+    replaced = [*links["supersedes", memory.id], *filter(None, [memory.supersedes])]
     reason = _STATED.search(memory.body) or _REASON.search(memory.body)
     words = " ".join(reason.group().split()) if reason else ""
     return Decision(memory, words, tuple(dict.fromkeys(replaced)), _against(memory.id, links))
@@ -162,15 +151,14 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
     """Write knowledge_graph.json, patterns.json and conventions.json of a project; unchanged ones stay."""
     known = knowledge(store, project)
     rules: dict[bool, list[dict[str, Any]]] = {True: [], False: []}  # conventions, and patterns
-    record: dict[str, Any]
     for rule in known.rules:
         record = {"id": rule.memory.id, "kind": rule.memory.kind.value, "text": rule.memory.body}
-        record |= {"sessions": rule.sessions, "times": rule.times, "since": rule.since.date().isoformat()}
-        rules[rule.memory.kind is Kind.CONVENTION].append(record)
+        counts = {"sessions": rule.sessions, "times": rule.times, "since": rule.since.date().isoformat()}
+        rules[rule.memory.kind is Kind.CONVENTION].append({**record, **counts})
     for item in known.recurring:
-        shown = item.sessions[:_SHOWN_SESSIONS]
-        record = {"kind": item.kind, "text": item.text, "sessions": len(item.sessions), "shown_in": shown}
-        rules[item.kind == "check"].append(record)
+        record = {"kind": item.kind, "text": item.text}
+        shown = {"sessions": len(item.sessions), "shown_in": item.sessions[:_SHOWN_SESSIONS]}
+        rules[item.kind == "check"].append({**record, **shown})
     decisions = []
     for decision in known.decisions:
         record = {"id": decision.memory.id, "text": decision.memory.body, "reason": decision.reason}
@@ -193,11 +181,7 @@ def write_mirrors(home: Path, store: Store, project: Project) -> list[Path]:
 def _edges(store: Store, found: Knowledge) -> list[dict[str, str]]:
     """What decisions and rules bear on, and how they bear on each other."""
     ids = [item.memory.id for item in found.decisions] + [item.memory.id for item in found.rules]
-    if not ids:
-        return []
-    ties = [
-        (item.memory, item.relation, f"{item.entity.kind}:{item.entity.name}")
-        for item in store.graph.of_memories(ids, limit=_MOST_EDGES)
-    ]
+    mentions = store.graph.of_memories(ids, limit=_MOST_EDGES)
+    ties = [(item.memory, item.relation, f"{item.entity.kind}:{item.entity.name}") for item in mentions]
     ties += [(item.source, item.kind, item.target) for item in store.lifecycle.relations(ids)]
     return [{"from": source, "relation": relation, "to": target} for source, relation, target in ties]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -16,16 +17,7 @@ from typing import TYPE_CHECKING
 
 from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.graph.extract import MOST_MENTIONS, memory_entity, named, plain_path
-from claude_memory.model import (
-    MemoryFilter,
-    MemoryId,
-    Project,
-    ProjectId,
-    SearchScope,
-    SessionId,
-    Status,
-    StoredMemory,
-)
+from claude_memory.model import MemoryFilter, MemoryId, Project, ProjectId, SearchScope, Status, StoredMemory
 from claude_memory.store.base import Store
 from claude_memory.store.model import Entity
 from claude_memory.store.sql.lifecycle import Graph
@@ -70,7 +62,6 @@ class Neighbourhood:
 
     @property
     def nodes(self) -> tuple[Entity, ...]:
-        """Every node once, in the order met."""
         ends = [self.start, *(node for edge in self.edges for node in (edge.source, edge.target))]
         return tuple(dict.fromkeys(ends))
 
@@ -79,7 +70,6 @@ class Neighbourhood:
         return {"text": _text, "svg": _svg, "mermaid": _mermaid, "graphml": _graphml}[form](self)
 
     def label(self, node: Entity) -> str:
-        """What a person calls a node."""
         return self.titles.get(MemoryId(node.name), node.name) if node.kind == "memory" else node.name
 
 
@@ -101,13 +91,11 @@ class ProjectGraph:
         project: Project,
         *,
         find: Callable[[Sequence[str]], list[StoredMemory]],
-        session_id: Callable[[str], SessionId],
+        session_id: Callable[[str], str],
     ) -> None:
-        self._store = store
+        self._store, self._graph = store, store.graph
         self._project = project.id
-        self._find = find
-        self._session_id = session_id
-        self._graph = store.graph
+        self._find, self._session_id = find, session_id
         self._ties: dict[Entity, Ties] = {}
         self._named: set[Entity] = set()  # lead to their newest memories, however many there are
 
@@ -122,12 +110,8 @@ class ProjectGraph:
             ends = [end for edge in edges for end in (edge.source, edge.target)]
             frontier = [end for end in dict.fromkeys(ends) if end not in seen]
             seen.update(frontier)
-        nodes = [node, *(end for edge in edges for end in (edge.source, edge.target))]
-        titles = {
-            item.id: item.title
-            for item in self._memories(nodes, MemoryFilter(statuses=tuple(Status))).values()
-        }
-        return Neighbourhood(node, tuple(edges), titles)
+        known = self._memories(seen, MemoryFilter(statuses=tuple(Status)))
+        return Neighbourhood(node, tuple(edges), {item.id: item.title for item in known.values()})
 
     def nearest(self, start: str, limit: int) -> list[Connection]:
         """Other memories nearest to a thing, with what ties them: what few share ties closest."""
@@ -157,7 +141,7 @@ class ProjectGraph:
         """Things that tie the surroundings of one to those of the other; the nearest first."""
         ends = self.node(start), self.node(end)
         one, other, shared = self._between(*ends)
-        steps: list[tuple[Entity, tuple[str]]] = []
+        steps = []
         for node in [node for node in shared if node not in ends][:limit]:
             near, far = one[node][0], other[node][0]
             away = f"{near} step{'s' * (near > 1)} from one, {far} from the other"
@@ -207,7 +191,6 @@ class ProjectGraph:
         return self._graph.find(self._project, name.casefold()) if name != name.casefold() else []
 
     def _of(self, nodes: Iterable[Entity]) -> dict[Entity, Ties]:
-        """The ties of nodes; none of what ties too much together."""
         wanted = list(dict.fromkeys(nodes))
         new = [node for node in wanted if node not in self._ties]
         ties: dict[Entity, dict[Entity, str]] = {node: {} for node in new}
@@ -235,7 +218,7 @@ class ProjectGraph:
         ids = [item.id for item in memories.values()]
         if not ids:
             return
-        links: list[tuple[Entity, Entity, str]] = []
+        links = []
         for node, item in memories.items():
             for link, how in ((item.supersedes, "supersedes"), (item.superseded_by, "superseded by")):
                 links += [(node, memory_entity(link), how)] if link else []
@@ -256,16 +239,14 @@ class ProjectGraph:
                 yield Edge(source, how, target, MemoryId(source.name))
 
     def _reach(self, start: Entity) -> Reach:
-        """Nodes within a few steps."""
         reached: Reach = {start: (0, None)}
         edge = [start]
         for distance in range(1, MOST_STEPS + 1):
             fresh: list[Entity] = []
             for here, ties in self._of(edge[:MOST_THINGS]).items():
-                for there in ties:
-                    if there not in reached:
-                        reached[there] = (distance, here)
-                        fresh.append(there)
+                new = [there for there in ties if there not in reached]
+                reached |= dict.fromkeys(new, (distance, here))
+                fresh += new
             edge = fresh
             if len(self._ties) > MOST_THINGS:
                 break
@@ -312,21 +293,20 @@ def seeds(graph: Graph, project: ProjectId, words: str, files: Sequence[str] = (
 
 def activated(graph: Graph, project: ProjectId, seeds: Mapping[Entity, float]) -> dict[MemoryId, float]:
     """Memories by how much activation reaches them from the seeds; each hop and each crowd weakens it."""
-    reached: dict[MemoryId, float] = {}
+    reached: defaultdict[MemoryId, float] = defaultdict(float)
     energy = dict(seeds)
     for hop in range(HOPS):
         strongest = sorted(energy, key=lambda entity: (-energy[entity], entity))[: 2 * EACH]
-        gained: dict[MemoryId, float] = {}
+        gained: defaultdict[MemoryId, float] = defaultdict(float)
         for item, total in graph.of_entities(project, strongest, each=2 * EACH):
-            share = energy[item.entity] / math.log2(1.0 + total)
-            gained[item.memory] = gained.get(item.memory, 0.0) + share
+            gained[item.memory] += energy[item.entity] / math.log2(1.0 + total)
         for memory, value in gained.items():
-            reached[memory] = reached.get(memory, 0.0) + value * _FADE**hop
+            reached[memory] += value * _FADE**hop
         nearest = sorted(gained, key=lambda memory: (-gained[memory], memory))[:EACH]
-        energy = {}
+        energy = defaultdict(float)
         for item in graph.of_memories(nearest, limit=MOST_EDGES) if hop + 1 < HOPS else ():
             if item.entity not in seeds and item.entity.kind not in ("session", "task"):
-                energy[item.entity] = energy.get(item.entity, 0.0) + gained[item.memory] * _FADE
+                energy[item.entity] += gained[item.memory] * _FADE
     return reached
 
 
@@ -383,7 +363,6 @@ def _svg(found: Neighbourhood) -> str:
 
 
 def _mermaid(found: Neighbourhood) -> str:
-    """A flow chart in Mermaid's words."""
     names = {node: f"n{place}" for place, node in enumerate(found.nodes)}
     lines = ["graph LR"]
     for node, name in names.items():

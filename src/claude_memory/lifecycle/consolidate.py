@@ -251,17 +251,10 @@ def _patterns(store: Store, memories: Sequence[StoredMemory]) -> tuple[MemoryId,
 
 
 def undo(store: Store, project: Project) -> int:
-    kept = store.lifecycle
-    last = kept.last_run(project.id)
+    last = store.lifecycle.last_run(project.id)
     if last is None:
         raise NotFound("there is no consolidation to undo here")
-    steps = kept.steps(last[0])
-    kept.unarchive([step.memory for step in steps if step.action == "archive"])
-    for step in steps:
-        if step.other is not None:
-            kept.unrelate(step.memory, step.other, step.action)
-    kept.undone(last[0])
-    return len(steps)
+    return len(store.lifecycle.undo(last[0]))
 
 
 def tend(store: Store, *, now: datetime) -> list[Project]:

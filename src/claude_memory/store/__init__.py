@@ -54,9 +54,8 @@ def refresh_copy(home: Path, settings: Settings, store: Store, *, at_once: bool 
     import time
 
     target = home / _COPY
-    if not is_server(settings.store):
-        return False
-    if not at_once and target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS:
+    is_fresh = target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS
+    if not is_server(settings.store) or (is_fresh and not at_once):
         return False
     from claude_memory.store.postgres.moving import to_file
 
@@ -75,7 +74,6 @@ def server_findings(settings: Settings) -> list[tuple[str, str, str, str]]:
 def push_summaries(
     url: str, summaries: Sequence[tuple[Any, ...]], sessions: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Write rows to plain tables at a server."""
     _postgres("team_store").push(url, summaries, sessions)
 
 

@@ -9,6 +9,7 @@ of connection has. What only writers need is imported where it is used: a hook i
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from claude_memory.errors import NotFound, StoreFault
 from claude_memory.model import PersonId, Project, ProjectId, ProjectIdentity
+from claude_memory.store.model import Change, StoreStats
 from claude_memory.store.sql import changes, projects, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from claude_memory.store.model import Added, Change, Integrity, StoreStats
+    from claude_memory.store.model import Added, Integrity
     from claude_memory.store.postgres.team_server import PostgresDatabase, TermWriter
     from claude_memory.store.sql.archive import Archive
     from claude_memory.store.sql.feed import Feed
@@ -41,6 +43,10 @@ _VECTORS = "SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.m
 # Of what is wrong in any store, whatever holds its text index.
 NO_PASSAGE = """SELECT count(*) FROM memories m
     WHERE NOT EXISTS (SELECT 1 FROM passages q WHERE q.memory = m.number)"""
+_SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AND sequence
+    > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
+_TAKEN = """INSERT INTO cursors (mirror, through) VALUES (?, ?)
+    ON CONFLICT (mirror) DO UPDATE SET through = max(cursors.through, excluded.through)"""
 _OF_PROJECT = ":project IS NULL OR project = (SELECT number FROM projects WHERE id = :project)"
 
 
@@ -48,6 +54,7 @@ class Pool(ABC):
     """All connections of this process to one store; gives them out, each for one transaction."""
 
     def __init__(self) -> None:
+        # Called after every commit of this process, outside the transaction.
         self.after_write: Callable[[], None] | None = None
         self._local = threading.local()
 
@@ -61,7 +68,7 @@ class Pool(ABC):
 
     @contextlib.contextmanager
     def hurried(self, patience_ms: int) -> Iterator[None]:
-        """Wait no longer than this for another writer, in this thread."""
+        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
         before = self._hurried_ms()
         self._local.patience_ms = patience_ms
         try:
@@ -74,8 +81,6 @@ class Pool(ABC):
 
 
 class StorePart:
-    """One part of a store."""
-
     def __init__(self, connections: Pool) -> None:
         self._connections = connections
 
@@ -89,7 +94,7 @@ class StorePart:
         return [rows.read(class_, row) for row in self._read(statement, values)]
 
     def _value(self, statement: str, values: Values = ()) -> Any:
-        """The first value of the first row; None if there is none."""
+        """The first row, or its only value; None if there is none."""
         with self._connections.reading() as db:
             return db.execute(statement, values).get
 
@@ -147,55 +152,33 @@ class Store(ABC):
             if number is None and identity.partial:
                 raise NotFound(f"no project is known by these names of {identity.path}")
             project = projects.load(db, number) if number is not None else projects.provisional(identity)
-        writing, hurried = self.transactions.writing(), self.hurried(_JOIN_TIMEOUT_MS)
+        writing, hurried = self.transactions.writing(), self.transactions.hurried(_JOIN_TIMEOUT_MS)
         with contextlib.suppress(StoreFault), hurried, writing as db:
             project = projects.join(db, identity)
-            changes.record_project(db, project)
         return project
 
     def projects(self) -> list[Project]:
-        """Every project, by name."""
         with self.transactions.reading() as db:
             numbers = rows.fetch(db, "SELECT number FROM projects ORDER BY name, id")
             return [projects.load(db, number) for (number,) in numbers]
 
-    def merge_projects(self, source: ProjectId, target: ProjectId) -> Project:
-        """Let all of one project belong to another, which is given back; only its names are left."""
-        with self.transactions.writing() as db:
-            return projects.merge(db, source, target)
-
-    def split_project(self, identity: ProjectIdentity) -> Project:
-        """Make a folder a project of its own, with the sessions that were held in it."""
-        with self.transactions.writing() as db:
-            return projects.split(db, identity)
-
-    def move_folder(self, identity: ProjectIdentity, target: ProjectId) -> Project:
-        """Let a folder belong to a known project from now on."""
-        with self.transactions.writing() as db:
-            return projects.attach(db, identity, target)
-
     def changes_since(self, mirror: str, limit: int) -> list[Change]:
         """The oldest changes that a mirror has not taken yet; a new one begins with the oldest there is."""
         with self.transactions.reading() as db:
-            return changes.since(db, mirror, limit)
+            waiting = db.execute(_SINCE.format(settled=db.settled), (mirror, limit))
+            return [Change(sequence, json.loads(text), *made) for sequence, text, *made in waiting]
 
     def changes_taken(self, mirror: str, through: int) -> None:
         """A mirror has all changes up to this number; those that every mirror has may go."""
         with self.transactions.writing() as db:
-            changes.taken(db, mirror, through)
+            db.execute(_TAKEN, (mirror, through))
+            # It would double the store.
+            db.execute("DELETE FROM changes WHERE sequence <= (SELECT min(through) FROM cursors)")
 
     def replay(self, records: Iterable[Mapping[str, Any]]) -> Added:
         """Bring memories to the last state that a mirror's records tell; what was erased stays away."""
         with self.transactions.writing() as db:
             return changes.replay(db, records)
-
-    def after_write(self, notify: Callable[[], None]) -> None:
-        """Call `notify` after every commit of this process, outside the transaction."""
-        self.transactions.after_write = notify
-
-    def hurried(self, patience_ms: int) -> AbstractContextManager[None]:
-        """Wait no longer than this for another writer, in this thread, for as long as it is open."""
-        return self.transactions.hurried(patience_ms)
 
     @abstractmethod
     def check(self) -> Integrity:
@@ -229,9 +212,6 @@ def checked(db: Database, entries: str, wrong: Mapping[str, str]) -> Integrity:
 
 
 def counted(db: Database, project: str | None, *, version: int, size_bytes: int) -> StoreStats:
-    """Counts, of one project or of all."""
-    from claude_memory.store.model import StoreStats
-
     which, mine = {"project": project}, _OF_PROJECT
     theirs = f"memory IN (SELECT number FROM memories WHERE {mine})" if project else ":project IS NULL"
     vectors = f"""SELECT n.id, count(*) FROM vectors v JOIN models n ON n.number = v.model

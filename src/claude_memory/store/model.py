@@ -20,8 +20,6 @@ from claude_memory.model import (
 )
 from claude_memory.model import Message as Message  # noqa: PLC0414  one of the words of the archive
 
-# --- memories, and the store as a whole
-
 
 class Added(NamedTuple):
     """What a write did: known ids and erased content are passed over, never stored twice."""
@@ -73,8 +71,6 @@ class Integrity(NamedTuple):
 
 
 class StoreStats(NamedTuple):
-    """Counts for `stats` and `doctor`."""
-
     schema_version: int
     events: int
     memories: Mapping[str, int]
@@ -123,8 +119,6 @@ class Erased:
 
 
 class Pruned(NamedTuple):
-    """What retention removed."""
-
     events: int = 0
     memories: int = 0
 
@@ -141,14 +135,8 @@ class MadeRoom:
         return MadeRoom(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-# --- conversations
-
-
 class NewMessage(NamedTuple):
-    """One turn, ready to be kept: redacted, bounded, with what it leaves as event and memories.
-
-    A message is known when any of its keys is: a copy of a conversation shares at least one.
-    """
+    """One turn, ready to be kept: redacted, bounded, and known by any of its keys, which copies share."""
 
     session: SessionId
     agent: str
@@ -190,8 +178,6 @@ class ImportFile(NamedTuple):
 
 
 class Archived(NamedTuple):
-    """What a batch added."""
-
     messages: int = 0
     duplicates: int = 0
     sessions: int = 0
@@ -208,8 +194,6 @@ class Understood(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """One archived conversation."""
-
     number: int
     session: SessionId
     agent: str
@@ -241,8 +225,6 @@ class WaitingCompactions(NamedTuple):
 
 
 class EventFilter(NamedTuple):
-    """Which events a timeline wants."""
-
     session: SessionId | None = None
     kinds: tuple[EventKind, ...] = ()
     since: datetime | None = None
@@ -264,20 +246,13 @@ class ConversationFilter(NamedTuple):
 ANY_CONVERSATION = ConversationFilter()
 
 
-# --- lives, and the graph
-
-
 class Priority(StrEnum):
-    """How much an intention matters."""
-
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
 
 
 class IntentionStatus(StrEnum):
-    """Where an intention stands."""
-
     OPEN = "open"
     DONE = "done"
     CANCELLED = "cancelled"
@@ -313,8 +288,6 @@ class Strength(NamedTuple):
 
 
 class Review(NamedTuple):
-    """One use of a memory."""
-
     memory: MemoryId
     at: datetime
     reason: str

@@ -28,22 +28,17 @@ _FORMER = """SELECT a.identity FROM project_aliases a JOIN projects p ON p.numbe
     WHERE p.id = ? AND substr(a.identity, 1, 3) = 'id:'"""
 
 
-def of_body(salt: str, project: ProjectId, body: str) -> str:
-    """The hash of a memory's words in its project, whatever their letter case, spacing, character forms."""
-    plain = " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
-    return of(salt, "body", project, plain)
-
-
-def of_message(salt: str, key: int) -> str:
-    """The hash under which an erased message is known, by one of its keys."""
-    return MESSAGE + of(salt, "message", str(key))
-
-
-def of(salt: str, *parts: str) -> str:
-    """The hash under which something erased is known: `memory` or `event`, and its id."""
+def of(salt: str, kind: str, *parts: str) -> str:
+    """The hash under which something erased is known: `memory` or `event` and its id, `message` and one of
+    its keys, `body` and a memory's project and `plain` words."""
     digest = hashlib.blake2b(key=salt.encode("ascii", "replace")[:64], digest_size=16)
-    digest.update("\0".join(map(clean, parts)).encode("utf-8"))
-    return digest.hexdigest()
+    digest.update("\0".join(map(clean, (kind, *parts))).encode("utf-8"))
+    return (MESSAGE if kind == "message" else "") + digest.hexdigest()
+
+
+def plain(body: str) -> str:
+    """A memory's words, whatever their letter case, spacing, character forms."""
+    return " ".join(unicodedata.normalize("NFKC", clean(body)).casefold().split())
 
 
 class Tombstones:
@@ -54,8 +49,10 @@ class Tombstones:
         self._salts = [salt for (salt,) in db.execute("SELECT DISTINCT salt FROM tombstones")]
         self._holders: dict[ProjectId | None, Holder] = {}
 
-    def _has(self, salt: str, hash_: str) -> bool:
-        return self._db.execute(_KNOWN, (salt, hash_)).get is not None
+    def hold(self, *things: tuple[str, ...]) -> bool:
+        """Whether one of these was erased; each is what `of` takes."""
+        hashes = ((salt, of(salt, *thing)) for salt in self._salts for thing in things)
+        return any(self._db.execute(_KNOWN, known).get is not None for known in hashes)
 
     def _names(self, project: ProjectId) -> list[ProjectId]:
         """The ids of a project, and of those that were merged into it."""
@@ -64,28 +61,20 @@ class Tombstones:
 
     @cached_property
     def _sentences(self) -> dict[str, list[str]]:
-        """The hashes of sentences, by their salt."""
         by_salt: defaultdict[str, list[str]] = defaultdict(list)
         for salt, hash_ in self._db.execute(_SENTENCES):
             by_salt[salt].append(hash_)
         return by_salt
 
     def hold_memory(self, memory: StoredMemory) -> bool:
-        """Whether this memory was erased."""
-        projects = self._names(memory.project)
-        return any(
-            self._has(salt, of(salt, "memory", memory.id))
-            or any(self._has(salt, of_body(salt, project, memory.body)) for project in projects)
-            for salt in self._salts
-        )
+        bodies = [("body", name, plain(memory.body)) for name in self._names(memory.project)]
+        return self.hold(("memory", memory.id), *bodies)
 
     def hold_message(self, keys: Iterable[int]) -> bool:
-        """Whether a message with one of these keys was erased."""
-        return any(self._has(salt, of_message(salt, key)) for key in keys for salt in self._salts)
+        return self.hold(*(("message", str(key)) for key in keys))
 
     def hold_event(self, event: EventId) -> bool:
-        """Whether this event was erased."""
-        return any(self._has(salt, of(salt, "event", event)) for salt in self._salts)
+        return self.hold(("event", event))
 
     def sentences(self, project: ProjectId | None) -> Holder:
         """The sentences that were erased from a project; of all projects for None."""
@@ -102,19 +91,13 @@ class Tombstones:
         return None if left.body == ERASED or self.hold_memory(memory) else left
 
     def left_of(self, memory: StoredMemory) -> StoredMemory:
-        """The memory without what was erased."""
         return memory_without(memory, self.sentences(memory.project)) if self._salts else memory
 
     def admitted_event(self, event: Event) -> Event | None:
-        """The event as it may be kept."""
         if self.hold_event(event.id):
             return None
         holder = self.sentences(event.project)
         return replace(event, payload=without(dict(event.payload), holder)) if holder.likely("") else event
-
-    def admitted_text(self, project: ProjectId, text: str) -> str:
-        """A text as it may be kept."""
-        return str(without(text, self.sentences(project))) if self._salts else text
 
 
 def memory_without(memory: StoredMemory, holder: Holder) -> StoredMemory:

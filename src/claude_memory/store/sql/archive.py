@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 24
 _TRIES = 6
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _WORD = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]+")
 FILE_COLUMNS = 'path, agent, inode, size, modified_ns, "offset", head, tail, skipped, state'
 _EVENT_CONDITIONS = {
@@ -119,7 +121,6 @@ class Archive(StorePart):
     def events(
         self, scope: SearchScope, filter_: EventFilter, *, limit: int, newest_first: bool = True
     ) -> list[Event]:
-        """The events that fit, by time."""
         conditions = _EVENT_CONDITIONS
         if scope.projects is not None and len(scope.projects) == 1:
             # Equality where it can be: then the index gives the order, and only `limit` rows are read.
@@ -163,7 +164,6 @@ class Archive(StorePart):
         return MadeRoom(**gone)
 
     def files(self) -> list[ImportFile]:
-        """Every source that was read, and how far."""
         return self._values(ImportFile, f"SELECT {FILE_COLUMNS} FROM import_files")
 
     def conversations(
@@ -180,8 +180,8 @@ class Archive(StorePart):
 
     def session_ids(self, scope: SearchScope, prefix: str) -> list[str]:
         """Ids of sessions that begin so, of events and memories as well as of conversations; at most 20."""
-        values = {"projects": _projects(scope), **_beginning(prefix)}
-        return [id_ for (id_,) in self._read(_SESSION_IDS, values)]
+        found = self._read(_SESSION_IDS, {"projects": _projects(scope), **_beginning(prefix)})
+        return [id_ for (id_,) in found]
 
     def by_numbers(self, numbers: Sequence[int]) -> list[Conversation]:
         """Conversations by their numbers, in that order."""
@@ -245,7 +245,6 @@ class Archive(StorePart):
         return accepted
 
     def of_events(self, events: Sequence[str]) -> list[Message]:
-        """The messages that left these events."""
         which = "m.event IN (SELECT value FROM json_each(?))"
         return self._values(Message, _MESSAGES + which, (to_json(list(events)),))
 
@@ -300,7 +299,7 @@ class Archive(StorePart):
             return new
 
     def exchanges(self, conversation: int) -> list[tuple[MemoryId, int, int, Mapping[str, Any]]]:
-        """A conversation's exchanges in order: memory, first and last message, parts."""
+        """In order: memory, first and last message, parts."""
         found = self._read(f"{_EXCHANGES} e.conversation = ? ORDER BY e.first", (conversation,))
         return [(MemoryId(id_), first, last, json.loads(record)) for id_, _, first, last, record in found]
 
@@ -317,10 +316,9 @@ class Archive(StorePart):
         return found
 
     def exchange_parts(self, ids: Sequence[MemoryId]) -> Mapping[MemoryId, Mapping[str, Any]]:
-        """The parts of those memories that are exchanges."""
         statement = f"{_EXCHANGES} m.id IN (SELECT value FROM json_each(?))"
         found = self._read(statement, (to_json(list(ids)),))
-        return {MemoryId(id_): json.loads(record) for id_, *_, record in found}
+        return {id_: json.loads(record) for id_, *_, record in found}
 
     def session_records(self, scope: SearchScope, limit: int) -> list[tuple[Conversation, Mapping[str, Any]]]:
         """The records of sessions, newest first."""
@@ -334,11 +332,9 @@ class Archive(StorePart):
         return self._values(Conversation, _UNASKED, (rows.stamp(before), limit))
 
     def asked(self, conversation: int, through: int) -> None:
-        """A language model was asked about so many messages of a conversation."""
         self._write("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
 
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
-        """Sessions with reports that came in since the last `summed_up`; the latest first."""
         waiting = []
         with self._connections.reading() as db:
             for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,)):
@@ -353,35 +349,25 @@ class Archive(StorePart):
         self._write(note, (clean(waiting.session), waiting.latest))
 
     def agents(self) -> list[str]:
-        """Whose conversations are kept."""
         return [name for (name,) in self._read("SELECT DISTINCT agent FROM conversations ORDER BY agent")]
 
     def totals(self) -> Mapping[str, int]:
-        """How many `conversations`, `messages` and `files` read there are."""
         tables = {"conversations": "conversations", "messages": "messages", "files": "import_files"}
         return {name: int(self._value(f"SELECT count(*) FROM {table}")) for name, table in tables.items()}
 
 
 def indexed(tool: str, text: str) -> str:
-    """What is searched of a message."""
     return clean(f"{tool}\n{text}" if tool else text)
 
 
 def words_of(text: str) -> list[str]:
     """Words as the index splits them, each once; only ASCII letters lose their case."""
-    return list(dict.fromkeys(map(_lowered, _WORD.findall(clean(text)))))
-
-
-def _lowered(word: str) -> str:
-    if word.isascii():
-        return word.lower()
-    return "".join(letter.lower() if letter.isascii() else letter for letter in word)
+    return list(dict.fromkeys(_WORD.findall(clean(text).translate(_LOWER))))
 
 
 def _rarest_first(db: Database, words: Iterable[str]) -> list[str]:
-    """Those of the words that any message holds."""
     counts = db.word_counts(words)
-    return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])
+    return sorted(filter(counts.get, counts), key=lambda word: counts[word])
 
 
 def _holding(

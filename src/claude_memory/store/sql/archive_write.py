@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from claude_memory import redact
-from claude_memory.model import BY_HAND, Event, EventId, MemoryId, ProjectId, Status, StoredMemory
-from claude_memory.redact.erasure import ERASED
+from claude_memory.model import BY_HAND, Event, EventId, ProjectId, Status, StoredMemory
+from claude_memory.redact.erasure import ERASED, without
 from claude_memory.store.model import Archived, ImportFile, NewMessage, Understood
-from claude_memory.store.sql import changes, rows, write
+from claude_memory.store.sql import rows, write
 from claude_memory.store.sql.archive import FILE_COLUMNS, indexed
 from claude_memory.store.sql.rows import kept, packed, to_json, unpacked
 from claude_memory.text.quotation import clean
@@ -36,6 +36,7 @@ _NEW_CONVERSATION = """INSERT INTO conversations
       (agent, session, project, cwd, branch, parent, path, first_at, last_at, imported)
     VALUES (:agent, :session, :project, :cwd, :branch, :parent, :path, :at, :at, :imported)
     RETURNING number"""
+_GROWS = ("messages", "title", "first_at", "last_at", "continues", "number")
 _GROWN = """UPDATE conversations SET messages = ?, title = ?, first_at = ?, last_at = ?,
     continues = coalesce(continues, ?) WHERE number = ?"""
 _COLUMNS = (
@@ -46,15 +47,18 @@ _KNOWN_KEYS = """SELECT key, conversation, message FROM message_keys
     WHERE key IN (SELECT +value FROM json_each(?))"""
 _KEYS = """INSERT INTO message_keys (key, conversation, message) VALUES (?, ?, ?)
     ON CONFLICT DO NOTHING"""
-_ORDER = """UPDATE messages SET ordinal = -o.place FROM (SELECT number,
+# As every home does where a message belongs between others; what was understood is made anew.
+_COUNTED_ANEW = (
+    """UPDATE messages SET ordinal = -o.place FROM (SELECT number,
         row_number() OVER (ORDER BY coalesce(moment, at), keys) AS place FROM messages
-        WHERE conversation = ?) o WHERE messages.number = o.number"""
+        WHERE conversation = ?) o WHERE messages.number = o.number""",
+    "UPDATE messages SET ordinal = -ordinal WHERE conversation = ?",
+    "UPDATE conversations SET distilled = 0 WHERE number = ?",
+)
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A conversation while a batch adds to it."""
-
     number: int
     messages: int
     title: str
@@ -66,8 +70,6 @@ class _Growing:
 
 
 class Addition:
-    """One batch."""
-
     def __init__(self, db: Database, projects: Mapping[str, ProjectId]) -> None:
         self._db = db
         self._projects = projects
@@ -84,13 +86,19 @@ class Addition:
     def run(
         self, messages: Sequence[NewMessage], files: Sequence[ImportFile], events: Sequence[Event]
     ) -> Archived:
-        """Write what is new of the batch."""
         db = self._db
         wanted = rows.id_list(sorted(key for message in messages for key in message.keys))
         self._keys = {key: (row[0], row[1]) for key, *row in db.execute(_KNOWN_KEYS, (wanted,))}
         self._numbers = iter(db.message_numbers(len(messages)))
         new = [message for message in messages if self._message(message)]
-        self._settle()
+        db.put_messages(_COLUMNS, self._rows, self._texts)
+        # In order, because the tree of keys is large and neighbours share pages.
+        db.executemany(_KEYS, sorted((key, *place) for key, place in self._new_keys.items()))
+        grown = self._growing.values()
+        db.executemany(_GROWN, [tuple(getattr(one, name) for name in _GROWS) for one in grown])
+        for mixed in (one for one in grown if one.mixed):
+            for statement in _COUNTED_ANEW:
+                db.execute(statement, (mixed.number,))
         given = {event.id for event in events}
         told = [message.event for message in new if message.event is not None]
         stored = write.add_events(db, [*events, *(event for event in told if event.id not in given)])
@@ -154,7 +162,8 @@ class Addition:
         if (event and known.hold_event(event)) or known.hold_message(message.keys):
             text = ERASED
         else:
-            text = known.admitted_text(message.project or self._projects[message.cwd], message.text)
+            erased = known.sentences(message.project or self._projects[message.cwd])
+            text = without(message.text, erased)
         return message if text == message.text else message._replace(text=text, packed=None)
 
     def _content(self, message: NewMessage, moment: int) -> tuple[Any, ...]:
@@ -183,33 +192,12 @@ class Addition:
             self._growing[name] = _Growing(*found)
         return self._growing[name]
 
-    def _settle(self) -> None:
-        self._db.put_messages(_COLUMNS, self._rows, self._texts)
-        # In order, because the tree of keys is large and neighbours share pages.
-        keys = sorted((key, *place) for key, place in self._new_keys.items())
-        self._db.executemany(_KEYS, keys)
-        grown = self._growing.values()
-        values = [
-            (one.messages, one.title, one.first_at, one.last_at, one.continues, one.number) for one in grown
-        ]
-        self._db.executemany(_GROWN, values)
-        for one in grown:
-            if one.mixed:  # counted anew, as every home does; what was understood is made anew
-                for statement in (
-                    _ORDER,
-                    "UPDATE messages SET ordinal = -ordinal WHERE conversation = ?",
-                    "UPDATE conversations SET distilled = 0 WHERE number = ?",
-                ):
-                    self._db.execute(statement, (one.number,))
-
 
 def packed_keys(keys: Iterable[int]) -> bytes:
-    """Keys as their message keeps them."""
     return b"".join(key.to_bytes(8, "big", signed=True) for key in sorted(set(keys)))
 
 
 def unpacked_keys(packed: bytes | None) -> list[int]:
-    """The keys that a message keeps."""
     whole = packed or b""
     return [int.from_bytes(whole[place : place + 8], "big", signed=True) for place in range(0, len(whole), 8)]
 
@@ -258,9 +246,11 @@ def keep(
     since: int,
     memories: Sequence[StoredMemory],
 ) -> int:
-    """Write exchanges and memories in the running transaction; returns how many memories are new."""
+    from claude_memory.store.sql import erase
+
     new, stay = 0, {item.memory.id for item in exchanges}
-    _remove(db, [row for row in rows.fetch(db, _OUTDATED, (conversation, since)) if row[1] not in stay])
+    outdated = rows.fetch(db, _OUTDATED, (conversation, since))
+    erase.drop(db, {number: id_ for number, id_ in outdated if id_ not in stay})
     # None in a home that began with this release.
     former = rows.fetch(db, _FORMER, (conversation,)) if rows.noted(db, "move") is not None else []
     hidden = {event: at for _, _, status, at, event in former if status == "forgotten" and event}
@@ -281,7 +271,7 @@ def keep(
     new += sum(_put(db, memory) for memory in memories if not is_rejected(db, memory))
     for number, *_, event in former:  # what was used often stays strong
         db.execute(_CARRY_STRENGTH, (event, conversation, number))
-    _remove(db, former)
+    erase.drop(db, {number: id_ for number, id_, *_ in former})
     return new
 
 
@@ -310,24 +300,3 @@ def is_rejected(db: Database, memory: StoredMemory) -> bool:
     if memory.status is not Status.PROPOSED:
         return False
     return db.execute("SELECT 1 FROM rejected WHERE hash = ?", (memory.id,)).get is not None
-
-
-def reject(db: Database, ids: Sequence[MemoryId]) -> int:
-    """Take proposals out, and keep their ids, which say what was proposed, so that they never come back."""
-    statement = (
-        "SELECT number, id FROM memories WHERE status = 'proposed' AND id IN (SELECT value FROM json_each(?))"
-    )
-    gone = rows.fetch(db, statement, (to_json(list(ids)),))
-    db.executemany(changes.REJECTED, [(id_,) for _, id_ in gone])
-    _remove(db, gone)
-    changes.record(db, [{"change": "reject", "reject": id_} for _, id_ in gone])
-    return len(gone)
-
-
-def _remove(db: Database, gone: Sequence[tuple[Any, ...]]) -> None:
-    """Take out rows that are derived, by number and id; no tombstone, because they may come again."""
-    from claude_memory.store.sql import erase
-
-    if gone:
-        changes.drop(db, [MemoryId(id_) for _, id_, *_ in gone])
-        erase.remove(db, [number for number, *_ in gone])

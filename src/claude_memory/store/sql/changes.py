@@ -5,13 +5,12 @@ Also the way back: `replay` brings rows to what the records of a mirror tell.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, Project, StoredMemory
-from claude_memory.store.model import Added, Change, Intention, Review, Strength
+from claude_memory.store.model import Added, Intention, Review, Strength
 from claude_memory.store.sql import rows
 from claude_memory.text.quotation import clean
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from claude_memory.store.base import Database
 
 _INSERT = "INSERT INTO changes (record, home, clock) VALUES (?, ?, ?)"
-_SINCE = """SELECT sequence, record, home, clock FROM changes WHERE {settled} AND sequence
-    > coalesce((SELECT through FROM cursors WHERE mirror = ?), 0) ORDER BY sequence LIMIT ?"""
-_TAKEN = """INSERT INTO cursors (mirror, through) VALUES (?, ?)
-    ON CONFLICT (mirror) DO UPDATE SET through = max(cursors.through, excluded.through)"""
 _SAID_AT = """UPDATE memories SET clock = {since}, home = ?
     WHERE number IN (SELECT +value FROM json_each(?))"""
 _RETRACT = """DELETE FROM changes
@@ -39,48 +34,35 @@ def store_id(db: Database) -> str:
 
 
 def tick(db: Database, at_least: int = 0) -> int:
-    """The store's next moment: microseconds of the clock on the wall, but never back and never twice.
-
-    Two homes that exchange changes order them by it; what a change answered to always comes before it.
-    """
+    """The store's next moment: microseconds of the clock on the wall, but never back and never twice."""
     return db.tick(max(rows.stamp(datetime.now(UTC)) - 1, at_least))
 
 
-def record(db: Database, lines: Sequence[Mapping[str, Any]]) -> int:
-    """Write changes down, with the home they are made in and the moment, which is given back."""
-    clock = tick(db)
-    record_from(db, lines, store_id(db), clock)
+def record(db: Database, lines: Sequence[Mapping[str, Any]], made: tuple[str, int] | None = None) -> int:
+    """Write changes down with the home they are `made` in and the moment, here and now unless they came from
+    another home; the moment is given back."""
+    home, clock = made or (store_id(db), tick(db))
+    db.executemany(_INSERT, [(rows.to_json(entry), home, clock) for entry in lines])
     return clock
 
 
-def record_from(db: Database, lines: Sequence[Mapping[str, Any]], home: str, clock: int) -> None:
-    """Write down changes that were made in this home or came from another."""
-    db.executemany(_INSERT, [(rows.to_json(entry), home, clock) for entry in lines])
-
-
-def line(change: str, **content: Any) -> dict[str, Any]:
-    """What is written down of a change that is made now."""
-    return {"change": change, "at": rows.moment_text(datetime.now(UTC)), **content}
-
-
-def state_line(change: str, memory: StoredMemory) -> dict[str, Any]:
-    """A memory's state as a mirror is told of it."""
-    at = rows.moment_text(memory.updated_at)
-    return {"change": change, "at": at, "memory": rows.record_of(memory)}
+def line(change: str, at: datetime | None = None, **content: Any) -> dict[str, Any]:
+    """What is written down of a change that is made now, if it does not say when."""
+    return {"change": change, "at": rows.moment_text(at or datetime.now(UTC)), **content}
 
 
 def record_states(
     db: Database, change: str, memories: Sequence[tuple[int, StoredMemory]], *, counts: bool = True
 ) -> None:
-    """Write down the state of memories, given by number.
+    """Write down the state of memories, given by number; where it `counts`, with when and where it became so.
 
-    Where it `counts`, the row says when and where it became so: of two homes the later wins. What every
-    home finds by itself does not count, or it would undo what a person said elsewhere meanwhile. To be
-    new counts as little as can be: whatever is done to the memory anywhere is later.
+    What every home finds by itself does not count, or it would undo what a person said elsewhere meanwhile.
+    To be new counts as little as can be: whatever is done to the memory anywhere is later.
     """
     if not memories:
         return
-    clock = record(db, [state_line(change, memory) for _, memory in memories])
+    states = ((memory.updated_at, rows.record_of(memory)) for _, memory in memories)
+    clock = record(db, [line(change, at, memory=state) for at, state in states])
     if counts:
         since = "min(?, created_at)" if change == "add" else "?"
         numbers = rows.id_list(number for number, _ in memories)
@@ -88,14 +70,8 @@ def record_states(
 
 
 def record_new_states(db: Database, change: str, numbers: Iterable[int], *, counts: bool = True) -> None:
-    """Write down the state of memories as it is by now."""
     where = "WHERE m.number IN (SELECT +value FROM json_each(?))"
     record_states(db, change, rows.memories(db, where, rows.id_list(numbers)), counts=counts)
-
-
-def record_project(db: Database, project: Project, **merged: Sequence[str]) -> None:
-    """Write down a project that is new, has a new name, or took others in (`merged`)."""
-    record(db, [line("project", project=rows.record_of(project), **merged)])
 
 
 def bury(db: Database, hashes: Sequence[str]) -> None:
@@ -117,20 +93,7 @@ def retract(db: Database, ids: Sequence[MemoryId]) -> None:
     db.execute(_RETRACT, (rows.to_json(list(ids)),))
 
 
-def since(db: Database, mirror: str, limit: int) -> list[Change]:
-    """The oldest changes that a mirror has not taken."""
-    waiting = db.execute(_SINCE.format(settled=db.settled), (mirror, limit))
-    return [Change(sequence, json.loads(text), home, clock) for sequence, text, home, clock in waiting]
-
-
-def taken(db: Database, mirror: str, through: int) -> None:
-    """Move a mirror's cursor on; what lies behind all of them goes, because it would double the store."""
-    db.execute(_TAKEN, (mirror, through))
-    db.execute("DELETE FROM changes WHERE sequence <= (SELECT min(through) FROM cursors)")
-
-
 def replay(db: Database, lines: Iterable[Mapping[str, Any]]) -> Added:
-    """Bring rows to the last state that the records tell; what was erased stays away."""
     from claude_memory.store.sql import lifecycle, projects, write
 
     last: dict[str, tuple[StoredMemory, str, int]] = {}

@@ -15,15 +15,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import BY_HAND, EventId, MemoryId, ProjectId, StoredMemory
-from claude_memory.redact.erasure import (
-    ERASED,
-    Holder,
-    Sentences,
-    holds,
-    sentence_hash,
-    title_without,
-    without,
-)
+from claude_memory.redact import erasure
+from claude_memory.redact.erasure import ERASED, Holder, Sentences, holds, title_without, without
 from claude_memory.store import tombstones
 from claude_memory.store.model import Erased
 from claude_memory.store.sql import changes, rows, write
@@ -39,7 +32,6 @@ if TYPE_CHECKING:
 Of = Callable[[ProjectId | None], Holder]
 _LISTED = "(SELECT value FROM json_each(?))"
 _NUMBERED = "(SELECT +value FROM json_each(?))"
-_DROP_EVENTS = f"DELETE FROM events WHERE id IN {_LISTED}"
 _OWN_EVENTS = f"""SELECT id FROM events WHERE project = (SELECT number FROM projects WHERE id = ?)
     AND id IN {_LISTED}"""
 _CONVERSATIONS = """SELECT c.number FROM conversations c JOIN projects p ON p.number = c.project
@@ -66,22 +58,20 @@ _STATEMENTS = """JOIN conversations c ON c.project = m.project WHERE c.number = 
 _MESSAGES = """m.body, p.id, m.number, m.conversation, m.ordinal, m.tool, c.path FROM messages m
     JOIN conversations c ON c.number = m.conversation JOIN projects p ON p.number = c.project"""
 _OF_PROJECT = "JOIN projects p ON p.number = t.project"
-_OF_MEMORY = "JOIN memories m ON m.number = t.memory JOIN projects p ON p.number = m.project"
-# Documents from which sentences are cut: table, key, column, and how they come by their project.
-_DOCUMENTS = (
-    ("conversations", "number", "record", _OF_PROJECT),
-    ("exchanges", "memory", "record", _OF_MEMORY),
-    ("import_files", "path", "state", "LEFT JOIN projects p ON 1 = 0"),
+_OF_MEMORY = "JOIN memories m ON m.number = t.{} JOIN projects p ON p.number = m.project"
+# What sentences are cut out of, beside memories, events and messages: table, column, key, and how a row comes
+# by its project.
+_SWEPT = (
+    ("conversations", "title", ("number",), _OF_PROJECT),
+    ("intentions", "record", ("number",), _OF_PROJECT),
+    ("conversations", "record", ("number",), _OF_PROJECT),
+    ("exchanges", "record", ("memory",), _OF_MEMORY.format("memory")),
+    ("import_files", "state", ("path",), "LEFT JOIN projects p ON 1 = 0"),
+    ("relations", "evidence", ("source", "target", "kind"), _OF_MEMORY.format("source")),
 )
-_EVIDENCE = """SELECT r.evidence, p.id, r.source, r.target, r.kind FROM relations r
-    JOIN memories m ON m.number = r.source JOIN projects p ON p.number = m.project"""
 
 
 def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None = None) -> Erased:
-    """Remove memories and what they came from, and leave hashes that keep them away.
-
-    Whatever else holds one of `texts`, by default what the memories say, loses it, in every project.
-    """
     asked = dict(rows.memories(db, f"WHERE m.id IN {_LISTED}", to_json(list(ids))))
     if not asked:
         return Erased(0, 0, 0, 0)
@@ -91,19 +81,21 @@ def erase(db: Database, ids: Sequence[MemoryId], *, texts: Sequence[str] | None 
     sentences = Sentences(said)
     if said:
         events = work.sweep(lambda _: sentences)
-        hashes = (sentence_hash(work.salt, project, text) for project in work.projects for text in said)
+        hashes = (
+            erasure.sentence_hash(work.salt, project, text) for project in work.projects for text in said
+        )
         changes.bury(db, [hash_ for hash_ in hashes if hash_ is not None])
         changes.bury(db, [tombstones.of(work.salt, "event", id_) for id_ in sorted(events)])
     work.understand_anew(sentences)
     gone = list(work.memories.values())
     ids = [*(memory.id for memory in gone), *work.pieces.values()]
-    bodies = [tombstones.of_body(work.salt, memory.project, memory.body) for memory in gone]
-    changes.bury(db, [*(tombstones.of(work.salt, "memory", id_) for id_ in ids), *bodies])
+    things = [("memory", id_) for id_ in ids]
+    bodies = [("body", memory.project, tombstones.plain(memory.body)) for memory in gone]
+    changes.bury(db, [tombstones.of(work.salt, *thing) for thing in (*things, *bodies)])
     return work.finish()
 
 
 def apply_tombstones(db: Database) -> Erased:
-    """Take out what the tombstones tell, after they came from elsewhere: rows, events, messages, texts."""
     known = rows.tombstones(db)
     work = _Erasure(db, {number: item for number, item in rows.memories(db, "") if known.hold_memory(item)})
     work.take_origins()
@@ -164,12 +156,11 @@ class _Erasure:
             keyed = f"SELECT keys FROM messages WHERE number IN {_NUMBERED}"
             packed = rows.fetch(db, keyed, (rows.id_list(sorted(messages)),))
             keys = (key for (one,) in packed for key in unpacked_keys(one))
-            changes.bury(db, [tombstones.of_message(self.salt, key) for key in keys])
+            changes.bury(db, [tombstones.of(self.salt, "message", str(key)) for key in keys])
         self.blank_messages(messages)
 
     def drop_events(self, ids: Iterable[EventId]) -> None:
-        """Remove events."""
-        self.db.execute(_DROP_EVENTS, (to_json(sorted(ids)),))
+        self.db.execute(f"DELETE FROM events WHERE id IN {_LISTED}", (to_json(sorted(ids)),))
         self._events += self.db.changes()
 
     def blank_messages(self, numbers: set[int]) -> None:
@@ -192,40 +183,23 @@ class _Erasure:
         self._transcripts |= {path} if path else set()
 
     def sweep(self, of: Of) -> set[EventId]:
-        """Cut the sentences of each project out of rows; what says nothing else is removed as a whole.
-
-        Returns the events that held one.
-        """
+        """Cut the sentences of each project out of rows; returns the events that held one, which are gone."""
         self._sweep_memories(of)
         events = self._sweep_archive(of)
-        for title, project, number in self._texts(
-            f"t.title, p.id, t.number FROM conversations t {_OF_PROJECT}"
-        ):
-            if title_without(title, "", "", of(project)) != title:
-                self._change("UPDATE conversations SET title = ? WHERE number = ?", ERASED, number)
-        for record, project, number in self._texts(
-            f"t.record, p.id, t.number FROM intentions t {_OF_PROJECT}"
-        ):
-            if holds(record, of(project)):
-                self._change("DELETE FROM intentions WHERE number = ?", number)
-        for table, key, column, join in _DOCUMENTS:
-            for record, project, value in self._texts(f"t.{column}, p.id, t.{key} FROM {table} t {join}"):
-                if holds(record, of(project)):
-                    left = to_json(without(json.loads(record), of(project)))
-                    self._change(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", left, value)
-        for evidence, project, *place in rows.fetch(self.db, _EVIDENCE):
-            left = without(evidence, of(ProjectId(project)), pieces=True)
-            if left != evidence:
-                where = "source = ? AND target = ? AND kind = ?"
-                self._change(f"UPDATE relations SET evidence = ? WHERE {where}", left, *place)
+        for table, column, keys, join in _SWEPT:
+            where = f"WHERE {' AND '.join(f'{key} = ?' for key in keys)}"
+            places = ", ".join(f"t.{key}" for key in keys)
+            statement = (
+                f"SELECT t.{column}, p.id, {places} FROM {table} t {join} WHERE t.{column} IS NOT NULL"
+            )
+            for text, project, *place in rows.fetch(self.db, statement):
+                left = _left_of(table, column, text, of(project))
+                if left is None:
+                    self.db.execute(f"DELETE FROM {table} {where}", place)
+                elif left != text:
+                    self.db.execute(f"UPDATE {table} SET {column} = ? {where}", (left, *place))
+                self._changed += left != text
         return events
-
-    def _texts(self, columns: str) -> list[tuple[Any, ...]]:
-        return [row for row in rows.fetch(self.db, f"SELECT {columns}") if row[0] is not None]
-
-    def _change(self, statement: str, *values: Any) -> None:
-        self.db.execute(statement, values)
-        self._changed += 1
 
     def _sweep_memories(self, of: Of) -> None:
         """Also of what waits for the mirror; the state of a memory that is changed is written down again."""
@@ -271,7 +245,7 @@ class _Erasure:
         return found
 
     def understand_anew(self, sentences: Sentences) -> None:
-        """Let go of all that was understood from messages that changed, so that it is made of what is left.
+        """Let go of what was understood from messages that changed, so that it is made of what is left.
 
         An exchange stays, emptied, because a person may have pinned or forgotten it.
         """
@@ -304,7 +278,6 @@ class _Erasure:
         return any(first <= at <= last for (number,) in held for at in self._touched.get(number, ()))
 
     def finish(self) -> Erased:
-        """Remove the rows, and say what is gone."""
         # What is made anew leaves no tombstone, and no mirror must bring its old words back. Of an exchange
         # whose messages are not here, nothing can be made anew.
         lone = {number: id_ for number, id_ in self.derived.items() if id_ not in self.emptied}
@@ -319,6 +292,17 @@ class _Erasure:
         return Erased(len(gone), self._events, passage_count, vectors, self._changed, tuple(ids), files)
 
 
+def _left_of(table: str, column: str, text: str, holder: Holder) -> str | None:
+    """What is left of a row's text; None if the row goes with it."""
+    if table == "relations":
+        return str(without(text, holder, pieces=True))
+    if column == "title":
+        return text if title_without(text, "", "", holder) == text else ERASED
+    if not holds(text, holder):
+        return text
+    return None if table == "intentions" else to_json(without(json.loads(text), holder))
+
+
 def _emptied(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
     """An exchange without its words. Those that somebody wrote are left alone but for pieces of a sentence,
     because understanding would not write them again."""
@@ -329,7 +313,6 @@ def _emptied(memory: StoredMemory, sentences: Sentences) -> StoredMemory:
 
 
 def _rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
-    """Keep a memory as what is left of it, from which the graph is read again."""
     for table in ("mentions", "graphed"):
         db.execute(f"DELETE FROM {table} WHERE memory = ?", (number,))
     changes.retract(db, [left.id])
@@ -337,7 +320,6 @@ def _rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
 
 
 def reword(db: Database, number: int, tool: str, before: str, after: str) -> None:
-    """Give a message other words, in its row and in the index."""
     db.replace_words(number, indexed(tool, before), indexed(tool, after))
     db.execute(
         "UPDATE messages SET body = ? WHERE number = ?", (rows.packed(after, always=db.is_shared), number)
@@ -366,6 +348,13 @@ def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:
     return passage_count, vector_count
 
 
+def drop(db: Database, gone: Mapping[int, str]) -> None:
+    """Take out what is derived, by number and id; no tombstone, because it may come again."""
+    if gone:
+        changes.drop(db, [MemoryId(id_) for id_ in gone.values()])
+        remove(db, list(gone))
+
+
 # --- by age. Numbers grow as events come in. What came in after one that is young enough is young enough,
 # too, whatever the clock said when it was captured; what says 1970 goes with what came in after it.
 
@@ -381,7 +370,6 @@ _PRUNE_EVENTS = """WITH kept AS MATERIALIZED (SELECT coalesce((SELECT number FRO
 
 
 def prune(db: Database, events_before: datetime) -> int:
-    """Drop events by age; returns how many."""
     moments = {"before": events_before, "real": _FIRST_REAL_MOMENT, "latest": datetime.now(UTC) + _AHEAD}
     stamps = {name: rows.stamp(moment) for name, moment in moments.items()}
     db.execute(_PRUNE_EVENTS, {**stamps, "everything": rows.EVERYTHING})
@@ -416,17 +404,17 @@ def make_room(db: Database, need: int) -> tuple[Counter[str], int]:
         messages, more = _enough(db, _OLD_MESSAGES.format(which=roles), need - freed)
         for number, tool, body, _ in messages:
             reword(db, number, tool or "", unpacked(body), "")
+        gone, freed = Counter({name: len(events) + len(messages)}), freed + more
         if events or messages:
-            return _made(db, {name: len(events) + len(messages)}, freed + more)
-    exchanges, freed = _enough(db, _OLD_EXCHANGES, need)
-    changes.drop(db, [id_ for _, id_, _ in exchanges])
-    remove(db, [number for number, _, _ in exchanges])
-    return _made(db, {"exchanges": len(exchanges)}, freed) if exchanges else (Counter(), 0)
-
-
-def _made(db: Database, gone: Mapping[str, int], freed: int) -> tuple[Counter[str], int]:
+            break
+    else:
+        exchanges, freed = _enough(db, _OLD_EXCHANGES, need)
+        drop(db, {number: id_ for number, id_, _ in exchanges})
+        if not exchanges:
+            return Counter(), 0
+        gone = Counter(exchanges=len(exchanges))
     rows.note(db, "unscrubbed", "1")
-    return Counter(gone), max(freed, 1)
+    return gone, max(freed, 1)
 
 
 def _enough(db: Database, statement: str, need: int) -> tuple[list[tuple[Any, ...]], int]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from claude_memory.errors import InvalidInput, StoreCorrupt
 from claude_memory.model import MemoryId, Status, StoredMemory
 from claude_memory.store.base import StorePart
-from claude_memory.store.sql import projects, rows
+from claude_memory.store.sql import rows
 from claude_memory.store.sql.archive_write import packed_keys, unpacked_keys
 from claude_memory.store.sql.rows import unpacked
 
@@ -43,6 +43,9 @@ _MESSAGE_FIELDS = (
 CONVERSATION = """SELECT c.number, p.id, c.moved, c.imported, c.cwd, o.agent, o.session
     FROM conversations c JOIN projects p ON p.number = c.project
     LEFT JOIN conversations o ON o.number = c.continues WHERE c.agent = ? AND c.session = ?"""
+# Strongest first, and when a person gave them; 0 where nobody did.
+_NAMES = """SELECT a.identity, a.clock FROM project_aliases a JOIN projects p ON p.number = a.project
+    WHERE p.id = ? ORDER BY a.place, a.identity"""
 # What a consolidation ties together every home finds by itself, and may untie.
 _RELATIONS = """SELECT a.id, b.id, r.kind, r.evidence, r.at FROM relations r
     JOIN memories a ON a.number = r.source JOIN memories b ON b.number = r.target
@@ -71,12 +74,10 @@ class FeedBatch(NamedTuple):
     records: Sequence[Mapping[str, Any]] = ()
 
     def document(self) -> dict[str, Any]:
-        """The batch as plain JSON values."""
         return {**self._asdict(), "records": list(self.records)}
 
 
 def batch_from(document: Any) -> FeedBatch:
-    """The batch that a document describes; StoreCorrupt if it does not describe one."""
     try:
         stream, through, told = document["stream"], int(document["through"]), document["records"]
         if stream not in STREAMS or through < 0 or not all(isinstance(item, dict) for item in told):
@@ -96,8 +97,6 @@ class Sender(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a batch changed here."""
-
     messages: int = 0
     added: int = 0
     changed: int = 0
@@ -107,11 +106,6 @@ class Taken:
 
     def __add__(self, more: Taken) -> Taken:
         return Taken(*(getattr(self, name) + getattr(more, name) for name in self.__slots__))
-
-    @property
-    def anything(self) -> bool:
-        """Whether anything is different now."""
-        return self != Taken()
 
 
 class MemoryVersion(NamedTuple):
@@ -190,7 +184,6 @@ class Feed(StorePart):
             return taken
 
     def through(self, replica: str, stream: str) -> int:
-        """How far a stream of another home was taken in."""
         through = "SELECT through FROM peers WHERE replica = ? AND stream = ?"
         return int(self._value(through, (replica, stream)) or 0)
 
@@ -200,11 +193,9 @@ class Feed(StorePart):
 
     def is_unswept(self) -> bool:
         """Whether tombstones came that were not carried out to the end yet."""
-        with self._connections.reading() as db:
-            return rows.noted(db, "unswept") is not None
+        return self._value("SELECT 1 FROM meta WHERE key = 'unswept'") is not None
 
     def swept(self) -> None:
-        """They were."""
         self._write("DELETE FROM meta WHERE key = 'unswept'")
 
     def erasures(self) -> int:
@@ -225,9 +216,6 @@ def _complete(db: Database) -> None:
             db.execute("UPDATE messages SET keys = ? WHERE number = ?", (packed_keys([key]), number))
             db.execute(_KEY, (key, conversation, number))
     db.execute("DELETE FROM meta WHERE key = 'unkeyed'")
-
-
-# --- what is sent
 
 
 def _messages(db: Database, since: int, limit: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -251,26 +239,22 @@ def _memory(db: Database, id_: str) -> dict[str, Any] | None:
 
 
 def version(db: Database, id_: MemoryId) -> MemoryVersion | None:
-    """A memory as it stands here."""
     memory = rows.memory(db, id_)
     return MemoryVersion(memory, *next(db.execute(_CLOCKS, (id_,)))) if memory is not None else None
 
 
 def _project(db: Database, id_: str) -> dict[str, Any] | None:
-    row = next(db.execute("SELECT name, path FROM projects WHERE id = ?", (id_,)), None)
-    if row is None:
-        return None
-    return {"id": id_, "name": row[0], "path": row[1], "identities": projects.alias_clocks(db, id_)}
+    for name, path in rows.fetch(db, "SELECT name, path FROM projects WHERE id = ?", (id_,)):
+        return {"id": id_, "name": name, "path": path, "identities": dict(rows.fetch(db, _NAMES, (id_,)))}
+    return None
 
 
 def _conversation(db: Database, name: str) -> dict[str, Any] | None:
     agent, session = json.loads(name)
-    row = next(db.execute(CONVERSATION, (agent, session)), None)
-    if row is None:
-        return None
-    _, project, moved, imported, cwd, *continues = row
-    told = {"agent": agent, "session": session, "project": project, "moved": moved, "imported": imported}
-    return {**told, "cwd": cwd, "continues": continues if continues[0] else None}
+    for _, project, moved, imported, cwd, *continues in rows.fetch(db, CONVERSATION, (agent, session)):
+        told = {"agent": agent, "session": session, "project": project, "moved": moved, "imported": imported}
+        return {**told, "cwd": cwd, "continues": continues if continues[0] else None}
+    return None
 
 
 def _intention(db: Database, id_: str) -> dict[str, Any] | None:

@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.model import MemoryId, PersonId, Project, ProjectId, Scope, Status, StoredMemory, Trust
 from claude_memory.store.model import Intention, NewMessage, Relation, Review, Strength
-from claude_memory.store.sql import changes, erase, lifecycle, projects, rows, write
+from claude_memory.store.sql import changes, erase, feed, lifecycle, projects, rows, write
 from claude_memory.store.sql.archive_write import Addition, is_rejected
-from claude_memory.store.sql.feed import (
-    CONVERSATION,
-    MESSAGES,
-    FeedBatch,
-    MemoryVersion,
-    Sender,
-    Taken,
-    version,
-)
+from claude_memory.store.sql.feed import FeedBatch, MemoryVersion, Sender, Taken
 from claude_memory.store.sql.rows import is_derived
 from claude_memory.text.quotation import clean
 
@@ -37,8 +29,6 @@ _HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE session = ? AND messages 
 
 
 class Application:
-    """One batch on its way in."""
-
     def __init__(self, db: Database, sender: Sender) -> None:
         self._db = db
         self._sender = sender
@@ -46,15 +36,14 @@ class Application:
         self._clock = 0
 
     def run(self, batch: FeedBatch) -> Taken:
-        """Take in what is new to this home."""
-        if batch.stream == MESSAGES:
+        if batch.stream == feed.MESSAGES:
             self._take_messages(batch.records)
         else:
             take = {
                 "tombstone": self._take_tombstone,
                 "rejected": self._take_rejected,
                 "project": self._take_project,
-                "conversation": self._take_conversation,
+                "conversation": self._place_conversation,
                 "memory": None,
                 "intention": self._take_intention,
             }
@@ -69,21 +58,17 @@ class Application:
             changes.tick(self._db, min(self._clock, changes.LARGEST))
         return Taken(**self._taken)
 
-    # --- messages
-
     def _take_messages(self, told: Sequence[Mapping[str, Any]]) -> None:
-        wanted = [record for record in told if self._is_welcome(record)]
+        held = "SELECT session, agent FROM conversations WHERE session = ? AND agent = ? AND NOT imported"
+        places = {(record["session"], record["agent"]) for record in told if self._sender.foreign}
+        # A stranger adds nothing to a conversation that was held here.
+        mine = {self._db.execute(held, place).get for place in places}
+        wanted = [record for record in told if (record["session"], record["agent"]) not in mine]
         done = Addition(self._db, {}).run([self._message(record) for record in wanted], (), ())
         self._taken.update(messages=done.messages, passed_over=len(told) - done.messages)
         if not self._sender.foreign:
             for record in {(one["agent"], one["session"]): one for one in wanted}.values():
                 self._place_conversation(record)
-
-    def _is_welcome(self, record: Mapping[str, Any]) -> bool:
-        """A stranger adds nothing to a conversation that was held here."""
-        statement = "SELECT imported FROM conversations WHERE session = ? AND agent = ?"
-        known = self._db.execute(statement, (record["session"], record["agent"])).get
-        return not self._sender.foreign or known is None or bool(known)
 
     def _message(self, record: Mapping[str, Any]) -> NewMessage:
         names = ("session", "agent", "role", "text", "cwd", "tool", "call", "parent", "speaker", "manner")
@@ -103,9 +88,8 @@ class Application:
     def _place_conversation(self, record: Mapping[str, Any]) -> None:
         """Let a conversation belong where a person said last, and be trusted as far as any home of theirs."""
         db = self._db
-        for number, project, moved, imported, *_ in rows.fetch(
-            db, CONVERSATION, (record["agent"], record["session"])
-        ):
+        known = rows.fetch(db, feed.CONVERSATION, (record["agent"], record["session"]))
+        for number, project, moved, imported, *_ in known:
             there, when = projects.number_of(db, ProjectId(str(record["project"]))), int(record["moved"])
             id_ = projects.load(db, there).id
             if id_ != project and (when > moved or (when == moved and id_ < project)):
@@ -115,19 +99,14 @@ class Application:
                 db.execute("UPDATE conversations SET moved = ? WHERE number = ?", (when, number))
             if imported and not record["imported"]:
                 db.execute("UPDATE conversations SET imported = FALSE WHERE number = ?", (number,))
-
-    def _take_conversation(self, record: Mapping[str, Any]) -> None:
-        self._place_conversation(record)
         if record.get("continues"):
-            self._db.execute(_CONTINUES, (record["agent"], record["session"], *record["continues"]))
-
-    # --- memories
+            db.execute(_CONTINUES, (record["agent"], record["session"], *record["continues"]))
 
     def _take_memories(self, told: Sequence[Mapping[str, Any]]) -> None:
         new: list[MemoryVersion] = []
         for record in told:
             theirs = self._told(record)
-            mine = version(self._db, theirs.memory.id)
+            mine = feed.version(self._db, theirs.memory.id)
             if mine is not None:
                 self._revise(mine, theirs)
             elif self._is_wanted(theirs.memory):
@@ -141,7 +120,13 @@ class Application:
                 self._settle("add", one._replace(memory=kept))
             self._taken["passed_over" if kept is None else "added"] += 1  # erased, or not
         for record in told if not self._sender.foreign else ():
-            self._take_ties(record)
+            related = [rows.read(Relation, row) for row in record.get("relations", ())]
+            if related:
+                lifecycle.relate(self._db, related)
+            if record.get("strength"):
+                id_, state = MemoryId(record["memory"]["id"]), rows.read(Strength, record["strength"])
+                uses = [Review(id_, rows.moment(at), str(reason)) for at, reason in record.get("uses", ())]
+                lifecycle.put_strength(self._db, id_, state, uses)
 
     def _told(self, record: Mapping[str, Any]) -> MemoryVersion:
         memory = rows.from_record(StoredMemory, record["memory"])
@@ -166,8 +151,8 @@ class Application:
 
     def _makes(self, memory: StoredMemory) -> bool:
         """Whether this home has the messages that a memory is made from."""
-        conversation = memory.provenance.get("conversation")
-        return is_derived(memory) and bool(self._db.execute(_HAS_CONVERSATION, (str(conversation),)).get)
+        conversation = str(memory.provenance.get("conversation"))
+        return is_derived(memory) and bool(self._db.execute(_HAS_CONVERSATION, (conversation,)).get)
 
     def _revise(self, mine: MemoryVersion, theirs: MemoryVersion) -> None:
         if self._sender.foreign:
@@ -193,22 +178,9 @@ class Application:
         return projects.load(self._db, projects.number_of(self._db, id_)).id
 
     def _settle(self, change: str, wanted: MemoryVersion) -> None:
-        """Note whose change it is, and tell the mirrors."""
         self._db.execute(_SET_CLOCKS, (*wanted[1:], wanted.memory.id))
-        lines = [changes.state_line(change, wanted.memory)]
-        changes.record_from(self._db, lines, wanted.home, wanted.clock)
-
-    def _take_ties(self, record: Mapping[str, Any]) -> None:
-        """How a memory hangs together with others, and how firmly it is held."""
-        related = [rows.read(Relation, row) for row in record.get("relations", ())]
-        if related:
-            lifecycle.relate(self._db, related)
-        if record.get("strength"):
-            id_, state = MemoryId(record["memory"]["id"]), rows.read(Strength, record["strength"])
-            uses = [Review(id_, rows.moment(at), str(reason)) for at, reason in record.get("uses", ())]
-            lifecycle.put_strength(self._db, id_, state, uses)
-
-    # --- the rest
+        line = changes.line(change, wanted.memory.updated_at, memory=rows.record_of(wanted.memory))
+        changes.record(self._db, [line], (wanted.home, wanted.clock))
 
     def _take_tombstone(self, record: Mapping[str, Any]) -> None:
         grave = (clean(str(record["salt"])), clean(str(record["hash"])))
@@ -230,8 +202,7 @@ class Application:
 
     def _drop(self, id_: MemoryId) -> None:
         number = int(self._db.execute("SELECT number FROM memories WHERE id = ?", (id_,)).get)
-        changes.drop(self._db, [id_])
-        erase.remove(self._db, [number])
+        erase.drop(self._db, {number: id_})
         self._taken["changed"] += 1
 
     def _take_project(self, record: Mapping[str, Any]) -> None:
@@ -249,11 +220,9 @@ class Application:
         mine = next(self._db.execute(statement, (intention.id,)), (-1, ""))
         if (clock, home) > mine and lifecycle.put_intention(self._db, intention, clock, home):
             line = changes.line("intention", intention=record["intention"])
-            changes.record_from(self._db, [line], home, clock)
+            changes.record(self._db, [line], (home, clock))
             self._taken["other"] += 1
 
-
-# --- one of two versions
 
 _TRUST = (Trust.IMPORTED, Trust.TOOL, Trust.AGENT, Trust.USER)
 _MARKS = ("pinned", "status", "topics", "kind", "supersedes", "superseded_by")
@@ -274,18 +243,16 @@ def merged(mine: MemoryVersion, theirs: MemoryVersion, *, makes_own: bool) -> Me
         status, at = Status.FORGOTTEN, hiding.memory.forgotten_at
     elif status is Status.FORGOTTEN:
         status = Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE
+    # One statement is one memory, however many places say it: those of both.
+    origin, both = memory.provenance, (mine.memory.provenance, theirs.memory.provenance)
+    if listed := [place for one in both for place in one.get("places", ())]:
+        by_name = {str(place.get("conversation")): place for place in listed if isinstance(place, dict)}
+        origin = {**origin, "places": [by_name[name] for name in sorted(by_name)]}
     memory = replace(
         memory,
         status=status,
         forgotten_at=at,
-        provenance=_with_places(memory.provenance, mine.memory, theirs.memory),
+        provenance=origin,
         updated_at=max(mine.memory.updated_at, theirs.memory.updated_at),
     )
     return MemoryVersion(memory, *later.said, *hiding[3:])
-
-
-def _with_places(origin: Mapping[str, Any], *told: StoredMemory) -> Mapping[str, Any]:
-    """One statement is one memory, however many places say it: those of both."""
-    listed = [place for memory in told for place in memory.provenance.get("places", ())]
-    by_name = {str(place.get("conversation")): place for place in listed if isinstance(place, dict)}
-    return {**origin, "places": [by_name[name] for name in sorted(by_name)]} if listed else origin

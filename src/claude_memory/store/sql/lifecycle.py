@@ -112,7 +112,6 @@ class Lifecycle(StorePart):
         return self._values(StoredMemory, _UNJUDGED, (limit,))
 
     def judged(self, ids: Sequence[MemoryId]) -> None:
-        """These have met their neighbours."""
         if ids:
             which = f"SELECT m.number FROM memories m WHERE {_LISTED}"
             self._write(f"DELETE FROM unjudged WHERE memory IN ({which})", (to_json(list(ids)),))
@@ -133,18 +132,9 @@ class Lifecycle(StorePart):
         statement = f"{_RELATIONS.format(end='r.source')} UNION {_RELATIONS.format(end='r.target')}"
         return self._values(Relation, f"{statement} ORDER BY 5, 1, 2, 3", values)
 
-    def unrelate(self, source: MemoryId, target: MemoryId, kind: str) -> None:
-        """Take a relation back."""
-        statement = f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?"
-        self._write(statement, (source, target, kind))
-
     def archive(self, ids: Sequence[MemoryId]) -> int:
         """Let active memories rest; nothing else of them changes."""
         return self._restate(ids, "active", "archived", "archive")
-
-    def unarchive(self, ids: Sequence[MemoryId]) -> int:
-        """Bring archived memories back as they were."""
-        return self._restate(ids, "archived", "active", "restore")
 
     def _restate(self, ids: Sequence[MemoryId], before: str, after: str, change: str) -> int:
         """Change nothing but the status, so that undoing restores equality; the mirrors are told."""
@@ -160,11 +150,16 @@ class Lifecycle(StorePart):
         return done
 
     def reject(self, ids: Sequence[MemoryId]) -> int:
-        """Take proposals out for good: what rules find again is not proposed again."""
-        from claude_memory.store.sql import archive_write
+        """Take proposals out for good, and keep their ids: what rules find again is not proposed again."""
+        from claude_memory.store.sql import erase
 
+        statement = f"SELECT m.number, m.id FROM memories m WHERE m.status = 'proposed' AND {_LISTED}"
         with self._connections.writing() as db:
-            return archive_write.reject(db, ids)
+            gone = dict(rows.fetch(db, statement, (to_json(list(ids)),)))
+            db.executemany(changes.REJECTED, [(id_,) for id_ in gone.values()])
+            erase.drop(db, gone)
+            changes.record(db, [{"change": "reject", "reject": id_} for id_ in gone.values()])
+        return len(gone)
 
     def put_file_states(self, states: Sequence[FileState]) -> None:
         """Keep what files held, or how they differ by now."""
@@ -180,7 +175,6 @@ class Lifecycle(StorePart):
             return [FileState(*row) for row in db.execute(_FILE_STATES, values)]
 
     def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
-        """Note a run and its steps; returns its number."""
         noted = "INSERT INTO consolidations (project, at, through) VALUES (?, ?, ?) RETURNING number"
         step_noted = f"""INSERT INTO consolidation_steps (run, action, memory, other)
             VALUES (?, ?, {_NUMBER}, {_NUMBER})"""
@@ -190,22 +184,25 @@ class Lifecycle(StorePart):
             db.executemany(step_noted, [(run, *step) for step in steps])
         return run
 
-    def steps(self, run: int) -> list[Step]:
-        """What a run did, in order."""
-        return [Step(*row) for row in self._read(_STEPS, (run,))]
-
     def last_run(self, project: ProjectId) -> tuple[int, datetime, int] | None:
         """Number and time of the last run that stands, and how many memories came since."""
         runs = self._read(_LAST_RUN, (project,))
         return next(((int(number), rows.moment(at), int(since)) for number, at, since in runs), None)
 
-    def undone(self, run: int) -> None:
-        """This run was taken back."""
-        self._write("UPDATE consolidations SET undone = TRUE WHERE number = ?", (run,))
+    def undo(self, run: int) -> list[Step]:
+        """Take a run back: what it archived is active, what it related is not; returns its steps."""
+        steps = [Step(*row) for row in self._read(_STEPS, (run,))]
+        rested = [step.memory for step in steps if step.action == "archive"]
+        self._restate(rested, "archived", "active", "restore")
+        ties = [(step.memory, step.other, step.action) for step in steps if step.other is not None]
+        untied = f"DELETE FROM relations WHERE source = {_NUMBER} AND target = {_NUMBER} AND kind = ?"
+        with self._connections.writing() as db:
+            db.executemany(untied, ties)
+            db.execute("UPDATE consolidations SET undone = TRUE WHERE number = ?", (run,))
+        return steps
 
 
 def relate(db: Database, relations: Sequence[Relation]) -> int:
-    """Keep relations; returns how many are new. Of one that is told twice the earlier stands."""
     from claude_memory.redact.erasure import without
 
     made = 0
@@ -220,7 +217,6 @@ def relate(db: Database, relations: Sequence[Relation]) -> int:
 
 
 def put_strength(db: Database, memory: MemoryId, state: Strength, uses: Sequence[Review]) -> None:
-    """Keep the state of a memory and the uses that led to it; an older state changes nothing."""
     values = (memory, *map(rows.bound, state))
     db.execute(_DROP_STRENGTH, values)
     db.execute(_PUT_STRENGTH, values)
@@ -228,10 +224,7 @@ def put_strength(db: Database, memory: MemoryId, state: Strength, uses: Sequence
 
 
 def put_intention(db: Database, intention: Intention, clock: int = 0, home: str = "") -> bool:
-    """Insert or replace the row, unless what it says was erased; returns whether it stands now.
-
-    `clock` and `home`: when and where it became so.
-    """
+    """Keep what it became then and there, unless what it says was erased; returns whether it stands now."""
     from claude_memory.redact.erasure import holds
 
     if holds(intention.text, rows.tombstones(db).sentences(intention.project)):
@@ -316,7 +309,6 @@ class Graph(StorePart):
         return [Entity(*row) for row in self._read(_FIND, values)]
 
     def of_memories(self, ids: Sequence[MemoryId], *, limit: int) -> list[Mention]:
-        """What memories mention."""
         mentions = self._read(_OF_MEMORIES, (to_json(list(ids)), limit))
         return [Mention(MemoryId(id_), relation, Entity(*entity)) for id_, relation, *entity in mentions]
 

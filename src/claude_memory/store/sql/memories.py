@@ -66,7 +66,6 @@ class Memories(StorePart, ABC):
         """Clean the backend's own files of what was erased, where it has any."""
 
     def _vector_value(self, vector: bytes) -> Any:
-        """A vector as the database takes it."""
         return vector
 
     def add(self, memories: Sequence[StoredMemory]) -> Added:

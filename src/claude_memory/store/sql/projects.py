@@ -33,6 +33,11 @@ _TAKE_NAME = f"""{_NAME} ON CONFLICT (identity) DO UPDATE
 _PATH = "INSERT INTO project_paths (path, project) VALUES (?, ?)"
 _KEEP_PATH = f"{_PATH} ON CONFLICT DO NOTHING"
 _TAKE_PATH = f"{_PATH} ON CONFLICT (path) DO UPDATE SET project = excluded.project"
+_NAMED = "SELECT project FROM project_aliases WHERE identity = ?"
+_AT = "SELECT project FROM project_paths WHERE path = ?"
+_OF_ID = "SELECT number FROM projects WHERE id = ?"
+_GIVEN = "SELECT project, clock FROM project_aliases WHERE identity = ?"
+_NAMES = "SELECT count(*) FROM project_aliases WHERE project = ?"
 _BORN = "SELECT identity, project FROM project_aliases WHERE identity LIKE ?"
 # 0.1.0 noted a remote without its root commit; a folder of the person's own told both.
 _NOTED_APART = """SELECT r.project FROM project_aliases r JOIN project_aliases h ON h.project = r.project
@@ -42,21 +47,16 @@ _UNDER = "(cwd = :folder OR substr(cwd, 1, length(:folder) + 1) = :folder || :sl
 _HELD_THERE = f"""SELECT session FROM events WHERE project = :old AND session IS NOT NULL AND {_UNDER}
     UNION SELECT s.number FROM sessions s JOIN conversations c ON c.project = s.project
         AND s.id IN (c.session, c.parent) WHERE c.project = :old AND {_UNDER}"""
+_INTENTIONS = "SELECT record, clock, home FROM intentions WHERE project = ?"
 _TWIN = "SELECT number FROM sessions WHERE project = ? AND id = (SELECT id FROM sessions WHERE number = ?)"
 
 
-# --- finding
-
-
 def lookup(db: Database, identity: ProjectIdentity) -> int | None:
-    """The number of the project that a folder belongs to.
-
-    Where it was known to stand comes first: what a person merged or split stays so.
-    """
+    """The project that a folder belongs to; where it was known to stand comes first, so that merges stay."""
     proven = [name for name in identity.identities if not name.startswith("remote:") or split_root(name)[1]]
     names = sorted(proven, key=lambda name: not birth_of(name, exact=False))
     for name in names:
-        found = _named(db, clean(name))
+        found = _number(db, _NAMED, name)
         # A template's root commit at a path that was known says little: another remote, another project.
         by_root = name.startswith("repo:") and split_root(name)[1]
         if found is not None and not (by_root and _other_remote(db, found, identity)):
@@ -65,23 +65,19 @@ def lookup(db: Database, identity: ProjectIdentity) -> int | None:
         return _by_path(db, identity.path)
     if identity.partial:  # the rest wants to know the root commit
         return None
-    return _noted_apart(db, identity) or _moved(db, identity) or _at_known_path(db, identity)
+    for remote, root in map(split_root, identity.identities):
+        if root and remote.startswith("remote:"):
+            apart: int | None = db.execute(_NOTED_APART, (clean(remote), root)).get
+            if apart is not None:
+                return apart
+    # Last the project that stood here before, unless the two name different remotes.
+    here = _number(db, _AT, identity.path)
+    return _moved(db, identity) or (None if here and _other_remote(db, here, identity) else here)
 
 
-def _named(db: Database, name: str) -> int | None:
-    found = db.execute("SELECT project FROM project_aliases WHERE identity = ?", (name,)).get
-    return None if found is None else int(found)
-
-
-def _at(db: Database, path: str) -> int | None:
-    found = db.execute("SELECT project FROM project_paths WHERE path = ?", (clean(path),)).get
-    return None if found is None else int(found)
-
-
-def _noted_apart(db: Database, identity: ProjectIdentity) -> int | None:
-    roots = ((remote, root) for remote, root in map(split_root, identity.identities) if root)
-    remotes = [(clean(remote), root) for remote, root in roots if remote.startswith("remote:")]
-    return next((found for one in remotes if (found := db.execute(_NOTED_APART, one).get) is not None), None)
+def _number(db: Database, statement: str, name: str) -> int | None:
+    found: int | None = db.execute(statement, (clean(name),)).get
+    return found
 
 
 def _moved(db: Database, identity: ProjectIdentity) -> int | None:
@@ -101,12 +97,6 @@ def _moved(db: Database, identity: ProjectIdentity) -> int | None:
     return None if noted and noted.isdisjoint(here) else number
 
 
-def _at_known_path(db: Database, identity: ProjectIdentity) -> int | None:
-    """The project that stood here before, unless the two name different remotes."""
-    number = _at(db, identity.path)
-    return None if number is None or _other_remote(db, number, identity) else number
-
-
 def _remotes(names: Sequence[str]) -> set[str]:
     return {split_root(name)[0] for name in names if name.startswith("remote:")}
 
@@ -122,26 +112,23 @@ def _by_path(db: Database, path: str) -> int | None:
     A plain folder claims nothing below itself: else work in the home folder would swallow all others.
     """
     for folder in (PurePath(path), *PurePath(path).parents):
-        number = _at(db, str(folder))
-        if number is not None and (str(folder) == str(PurePath(path)) or _has_repository(db, number)):
+        number = _number(db, _AT, str(folder))
+        if number is None:
+            continue
+        names = load(db, number).identities
+        if folder == PurePath(path) or any(name.startswith(_REPOSITORY) for name in names):
             return number
     return None
 
 
-def _has_repository(db: Database, number: int) -> bool:
-    return any(name.startswith(_REPOSITORY) for name in load(db, number).identities)
-
-
 def is_complete(db: Database, number: int, identity: ProjectIdentity) -> bool:
-    """Whether nothing about this folder is left to write down."""
     names = {clean(name) for name in identity.identities}
     noted = "SELECT count(*) FROM project_aliases WHERE identity IN (SELECT value FROM json_each(?))"
     known = db.execute(noted, (to_json(list(names)),)).get
-    return bool(_at(db, identity.path) == number and known == len(names))
+    return _number(db, _AT, identity.path) == number and bool(known == len(names))
 
 
 def load(db: Database, number: int) -> Project:
-    """One project with all its names, strongest first."""
     id_, name, path = next(db.execute("SELECT id, name, path FROM projects WHERE number = ?", (number,)))
     names = db.execute("SELECT identity FROM project_aliases WHERE project = ? ORDER BY place", (number,))
     return Project(ProjectId(id_), name, path, tuple(identity for (identity,) in names))
@@ -150,16 +137,8 @@ def load(db: Database, number: int) -> Project:
 def number_of(db: Database, id_: ProjectId) -> int:
     """The number of a project named in a row; one that was merged is the one it went into, an unknown one
     is taken in by its id."""
-    found = _by_id(db, id_) or _named(db, f"{_ID_NAME}{id_}")
-    return found if found is not None else ensure(db, Project(id_, id_, "", ()))
-
-
-def _by_id(db: Database, id_: str) -> int | None:
-    found = db.execute("SELECT number FROM projects WHERE id = ?", (id_,)).get
-    return None if found is None else int(found)
-
-
-# --- making
+    found = _number(db, _OF_ID, id_) or _number(db, _NAMED, f"{_ID_NAME}{id_}")
+    return found or ensure(db, Project(id_, id_, "", ()))
 
 
 def join(db: Database, identity: ProjectIdentity) -> Project:
@@ -171,7 +150,14 @@ def join(db: Database, identity: ProjectIdentity) -> Project:
         # Under an id that no other has: a short one could be aimed at.
         number = ensure(db, provisional(identity, digest_size=16) if taken else made)
     _note(db, identity, number, _KEEP_NAME, 0)
-    return load(db, number)
+    return _recorded(db, number)
+
+
+def _recorded(db: Database, number: int, **merged: Any) -> Project:
+    """The project as it is by now, written down: it is new, has a new name, or took others in (`merged`)."""
+    project = load(db, number)
+    changes.record(db, [changes.line("project", project=rows.record_of(project), **merged)])
+    return project
 
 
 def provisional(identity: ProjectIdentity, *, digest_size: int = 5) -> Project:
@@ -186,46 +172,41 @@ def provisional(identity: ProjectIdentity, *, digest_size: int = 5) -> Project:
 
 
 def ensure(db: Database, project: Project) -> int:
-    """The project's number; a project known by its id alone gets its name and path now."""
     db.execute(
         """INSERT INTO projects (id, name, path) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE
            SET name = excluded.name, path = excluded.path WHERE projects.path = ''""",
         (project.id, kept(project.name), kept(project.path)),
     )
-    return int(db.execute("SELECT number FROM projects WHERE id = ?", (project.id,)).get)
+    return int(db.execute(_OF_ID, (project.id,)).get)
 
 
 def _note(db: Database, identity: ProjectIdentity, number: int, statement: str, clock: int) -> None:
-    """Write names and path down; `clock` is when a person said so, 0 if nobody did."""
-    place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (number,)).get
+    place = db.execute(_NAMES, (number,)).get
     for offset, name in enumerate(identity.identities):
         db.execute(statement, (kept(name), number, place + offset, clock))
     db.execute(_TAKE_PATH, (kept(identity.path), number))
 
 
-def _claim(db: Database, identity: ProjectIdentity, number: int) -> Project:
+def _claim(db: Database, identity: ProjectIdentity, number: int) -> None:
     """Give a folder's own names to a project, whoever had them; a remote's name is not the folder's alone."""
     own = tuple(name for name in identity.identities if not name.startswith("remote:"))
     _note(db, replace(identity, identities=own), number, _TAKE_NAME, changes.tick(db))
-    return load(db, number)
-
-
-# --- what a person says, and what other homes and mirrors tell
 
 
 def attach(db: Database, identity: ProjectIdentity, target: ProjectId) -> Project:
     """Let a folder belong to a project from now on; what it left elsewhere stays there."""
-    joined = _claim(db, identity, number_of(db, target))
-    changes.record_project(db, joined)
-    return joined
+    number = number_of(db, target)
+    _claim(db, identity, number)
+    return _recorded(db, number)
 
 
 def split(db: Database, identity: ProjectIdentity) -> Project:
     """Make a folder a project of its own, with its sessions and what they left."""
     old = lookup(db, identity)
     unique = replace(identity, identities=(f"split:{os.urandom(16).hex()}",))
-    new = ensure(db, provisional(unique, digest_size=16))
-    made = _claim(db, identity, new)
+    made = provisional(unique, digest_size=16)
+    new = ensure(db, made)
+    _claim(db, identity, new)
     if old is not None:
         slash = "\\" if "\\" in identity.path else "/"
         where: dict[str, Any] = {"folder": clean(identity.path), "slash": slash, "old": old}
@@ -237,28 +218,27 @@ def split(db: Database, identity: ProjectIdentity) -> Project:
         moved = f"UPDATE conversations SET project = :new, moved = :clock WHERE project = :old AND {_UNDER}"
         db.execute(moved, {**where, "new": new, "clock": changes.tick(db)})
         _move_memories(db, old, made.id, listed)
-        changes.record_project(db, load(db, old))
-    made = load(db, new)
-    changes.record_project(db, made)
-    return made
+        _recorded(db, old)
+    return _recorded(db, new)
 
 
 def merge(db: Database, source: ProjectId, target: ProjectId, *, clock: int | None = None) -> Project:
-    """Let all of one project belong to another, which keeps its id; the first is gone but for its names.
+    """Let all of one project belong to another, by a person or at `clock`; only its names are left."""
+    from claude_memory.store.sql import lifecycle
 
-    `clock` is 0 where no person said so.
-    """
     old, new = number_of(db, source), number_of(db, target)
     held = rows.fetch(db, "SELECT number FROM sessions WHERE project = ?", (old,))
     _move_sessions(db, [number for (number,) in held], new)
     _move_memories(db, old, target, None)
     for table in ("events", "conversations", "consolidations"):
         db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (new, old))
-    _move_intentions(db, old, target)
+    for record, since, home in rows.fetch(db, _INTENTIONS, (old,)):
+        moved = rows.from_record(Intention, json.loads(record))._replace(project=target)
+        db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
+        lifecycle.put_intention(db, moved, since, home)
+        changes.record(db, [changes.line("intention", intention=rows.kept_record(moved))])
     _absorb(db, old, new, source, changes.tick(db) if clock is None else clock)
-    merged = load(db, new)
-    changes.record_project(db, merged, merged=[source])
-    return merged
+    return _recorded(db, new, merged=[source])
 
 
 def _move_sessions(db: Database, sessions: Sequence[int], new: int) -> None:
@@ -285,19 +265,8 @@ def _move_memories(db: Database, old: int, target: ProjectId, sessions: str | No
         write.update(db, replace(memory, project=target), counts=sessions is not None)
 
 
-def _move_intentions(db: Database, old: int, target: ProjectId) -> None:
-    from claude_memory.store.sql import lifecycle
-
-    found = rows.fetch(db, "SELECT record, clock, home FROM intentions WHERE project = ?", (old,))
-    for record, clock, home in found:
-        moved = rows.from_record(Intention, json.loads(record))._replace(project=target)
-        db.execute("DELETE FROM intentions WHERE id = ?", (moved.id,))
-        lifecycle.put_intention(db, moved, clock, home)
-        changes.record(db, [changes.line("intention", intention=rows.kept_record(moved))])
-
-
 def _absorb(db: Database, old: int, new: int, source: ProjectId, clock: int) -> None:
-    place = db.execute("SELECT count(*) FROM project_aliases WHERE project = ?", (new,)).get
+    place = db.execute(_NAMES, (new,)).get
     moved = "UPDATE project_aliases SET project = ?, place = place + ? WHERE project = ?"
     db.execute(moved, (new, place, old))
     db.execute("UPDATE project_paths SET project = ? WHERE project = ?", (new, old))
@@ -315,7 +284,7 @@ def replay(db: Database, project: Project, merged: Sequence[str]) -> None:
     if project.path:
         db.execute(_KEEP_PATH, (project.path, number))
     for source in merged:
-        old = _by_id(db, source)
+        old = _number(db, _OF_ID, source)
         if old is not None and old != number:
             _absorb(db, old, number, ProjectId(source), 0)
 
@@ -335,33 +304,25 @@ def meet(db: Database, told: Project, clocks: Mapping[str, int]) -> bool:
     if least != told.id:
         clocks = {f"{_ID_NAME}{told.id}": 0, **clocks}
     for place, (name, clock) in enumerate(clocks.items()):
-        row = _given(db, name)
+        row = db.execute(_GIVEN, (name,)).get
         if row is None or (clock, row[0] != number) > (row[1], True):
             db.execute(_TAKE_NAME, (kept(name), number, place, clock))
     if told.path:
         db.execute(_KEEP_PATH, (kept(told.path), number))
-    now = load(db, number)
-    if now == before.get(number):
+    if load(db, number) == before.get(number):
         return False
-    changes.record_project(db, now)
+    _recorded(db, number)
     return True
 
 
-def _given(db: Database, name: str) -> Any:
-    """Which project has a name, and when a person gave it."""
-    statement = "SELECT project, clock FROM project_aliases WHERE identity = ?"
-    return next(db.execute(statement, (name,)), None)
-
-
 def _kin(db: Database, told: Project, clocks: Mapping[str, int]) -> set[int]:
-    """The projects here that are the one that is told of."""
     found: set[int | None] = set()
     remotes = _remotes(list(clocks))
     for name, clock in {f"{_ID_NAME}{told.id}": 0, **clocks}.items():
         if name.startswith(_ID_NAME):
-            found |= {_by_id(db, name.removeprefix(_ID_NAME)), _named(db, name)}
+            found |= {_number(db, _OF_ID, name.removeprefix(_ID_NAME)), _number(db, _NAMED, name)}
             continue
-        row = _given(db, name)
+        row = db.execute(_GIVEN, (name,)).get
         if row is None or clock or row[1] or (name.startswith("remote:") and not split_root(name)[1]):
             continue
         known = _remotes(load(db, row[0]).identities)
@@ -370,19 +331,7 @@ def _kin(db: Database, told: Project, clocks: Mapping[str, int]) -> set[int]:
     return {number for number in found if number is not None}
 
 
-def alias_clocks(db: Database, id_: str) -> dict[str, int]:
-    """A project's names, strongest first, and when a person gave them; 0 where nobody did."""
-    statement = """SELECT a.identity, a.clock FROM project_aliases a JOIN projects p ON p.number = a.project
-        WHERE p.id = ? ORDER BY a.place, a.identity"""
-    return {str(name): int(clock) for name, clock in db.execute(statement, (id_,))}
-
-
-# --- the projects of a home
-
-
 class ListedProject(NamedTuple):
-    """A project with what is kept of it."""
-
     project: Project
     memories: int
     events: int
@@ -405,7 +354,6 @@ class ProjectBook:
         self._own = own
 
     def list(self) -> list[ListedProject]:
-        """Every project, by name."""
         counted = ((project, self._store.stats(project.id)) for project in self._store.projects())
         return [
             ListedProject(project, sum(stats.memories.values()), stats.events, project.id == self._own.id)
@@ -432,23 +380,23 @@ class ProjectBook:
         return by_id[found[0]]
 
     def at(self, folder: Path) -> Project:
-        """The project of a folder."""
         return self._store.project_for(identify(folder))
 
     def merge(self, source: ProjectId, target: ProjectId) -> Regrouped:
         """Let all of one project belong to another, its files in the home too."""
         if source == target:
             raise InvalidInput("a project cannot be merged into itself")
-        merged = self._store.merge_projects(source, target)
+        with self._store.transactions.writing() as db:
+            merged = merge(db, source, target)
         return Regrouped(merged, tuple(_carry(self._home / "projects", source, target)))
 
     def split(self, folder: Path) -> Regrouped:
-        """Make a folder a project of its own, with the sessions that were held in it."""
-        return Regrouped(self._store.split_project(_identified(folder)))
+        with self._store.transactions.writing() as db:
+            return Regrouped(split(db, _identified(folder)))
 
     def move(self, project: ProjectId, folder: Path) -> Regrouped:
-        """Let a folder belong to a known project from now on."""
-        return Regrouped(self._store.move_folder(_identified(folder), project))
+        with self._store.transactions.writing() as db:
+            return Regrouped(attach(db, _identified(folder), project))
 
 
 def _identified(folder: Path) -> ProjectIdentity:

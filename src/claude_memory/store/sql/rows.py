@@ -1,6 +1,7 @@
 """Values as rows and as lines of a mirror, and back; what of them may be stored; filters as SQL.
 
-No statement here changes anything but the store's own figures (`note`).
+Columns and records have the fields of a class, told apart by what stands in them. No statement here changes
+anything but the store's own figures (`note`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"  # how every frame begins; no stream of zlib do
 # Made from messages alone: every home that has the messages makes them itself.
 DERIVED = ("exchange", "session")
 T = TypeVar("T")
+Told = TypeVar("Told", StoredMemory, Event)
+_TEXTS: Mapping[type, tuple[str, Sequence[str]]] = {  # the document that each holds, and its texts
+    StoredMemory: ("provenance", ("title", "body", "session", "task", "topics", "files")),
+    Event: ("payload", ("agent", "session", "cwd")),
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -46,13 +52,9 @@ EVENTS = """SELECT e.id, e.kind, e.agent, s.id, p.id, e.cwd, e.timestamp, e.payl
     FROM events e JOIN projects p ON p.number = e.project LEFT JOIN sessions s ON s.number = e.session"""
 
 
-# --- asking
-
-
 def fetch(
     db: Database, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
 ) -> list[tuple[Any, ...]]:
-    """All rows of a statement."""
     return db.execute(statement, values).fetchall()
 
 
@@ -63,7 +65,6 @@ def memories(db: Database, where: str, *values: Any) -> list[tuple[int, StoredMe
 
 
 def memory(db: Database, id_: MemoryId) -> StoredMemory | None:
-    """One memory by its id."""
     return next((item for _, item in memories(db, "WHERE m.id = ?", id_)), None)
 
 
@@ -75,15 +76,13 @@ def tombstones(db: Database) -> Tombstones:
 
 
 def note(db: Database, key: str, value: str) -> None:
-    """Keep a figure of the store's own."""
-    db.execute(
-        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (key, value),
+    kept = (
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
     )
+    db.execute(kept, (key, value))
 
 
 def noted(db: Database, key: str) -> str | None:
-    """A figure of the store's own."""
     value: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
     return value
 
@@ -98,9 +97,6 @@ def spaces_of(db: Database, scope: SearchScope) -> list[int]:
             "SELECT number FROM projects WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
         )
     return [db.user_space, *(int(number) for (number,) in rows)]
-
-
-# --- values from columns and records: both have the fields of a class, told apart by what stands in them
 
 
 def stamp(moment: datetime) -> int:
@@ -170,9 +166,6 @@ def from_record(class_: Callable[..., T], record: Mapping[str, Any]) -> T:
         raise InvalidInput(f"not the record of a {name}: {type(fault).__name__} {fault}") from None
 
 
-# --- and back
-
-
 def id_list(ids: Iterable[int]) -> str:
     """Integers as JSON, to be bound to `json_each(?)`."""
     return "[" + ",".join(map(str, ids)) + "]"
@@ -186,12 +179,10 @@ def to_json(value: Any) -> str:
 
 
 def columns(value: Any) -> dict[str, Any]:
-    """The fields of a value as a statement takes them."""
     return {name: bound(field) for name, field in _fields(value).items()}
 
 
 def bound(field: Any) -> Any:
-    """One field as a statement takes it."""
     if isinstance(field, datetime):
         return stamp(field)
     if isinstance(field, Enum):
@@ -202,7 +193,6 @@ def bound(field: Any) -> Any:
 
 
 def moment_text(moment: datetime) -> str:
-    """A time as ISO 8601 in UTC."""
     return moment.astimezone(UTC).isoformat()
 
 
@@ -220,9 +210,6 @@ def _plain(field: Any) -> Any:
     return list(field) if isinstance(field, tuple) else dict(field) if isinstance(field, Mapping) else field
 
 
-# --- what may be stored
-
-
 def kept(text: str) -> str:
     """Text that may be stored: nothing secret, nothing broken."""
     return clean(redact.kept(text))
@@ -231,33 +218,23 @@ def kept(text: str) -> str:
 def _kept(field: Any) -> Any:
     if isinstance(field, str):
         return kept(field)
-    return [kept(item) for item in field] if isinstance(field, list) else field
+    return type(field)(map(kept, field)) if isinstance(field, list | tuple) else field
 
 
 def kept_record(value: Any) -> dict[str, Any]:
-    """The record of a value, as it may be stored."""
     return {name: _kept(field) for name, field in record_of(value).items()}
 
 
-def kept_memory(memory: StoredMemory) -> StoredMemory:
-    """The memory as it may be stored, whichever field a secret was put in."""
-    texts = {name: getattr(memory, name) for name in ("title", "body", "session", "task")}
-    lists = {"topics": memory.topics, "files": memory.files}
-    shown = {name: "\n".join(items) for name, items in lists.items()}
-    if redact.is_plain({**texts, **shown}) and redact.is_plain(memory.provenance):
-        return memory
+def kept_whole(item: Told) -> Told:
+    """The memory or event as it may be stored, whichever field a secret was put in."""
+    document, names = _TEXTS[type(item)]
+    texts = {name: getattr(item, name) for name in names}
+    shown = {name: "\n".join(text) if isinstance(text, tuple) else text for name, text in texts.items()}
+    if redact.is_plain({**getattr(item, document), **{f"{name} ": text for name, text in shown.items()}}):
+        return item
     fields: dict[str, Any] = {name: _kept(text) for name, text in texts.items()}
-    fields |= {name: tuple(map(kept, items)) for name, items in lists.items()}
-    return replace(memory, **fields, provenance=redact.kept_mapping(memory.provenance))
-
-
-def kept_event(event: Event) -> Event:
-    """The event as it may be stored."""
-    texts = {name: getattr(event, name) for name in ("agent", "session", "cwd")}
-    if redact.is_plain({**event.payload, **{f"{name} ": text for name, text in texts.items()}}):
-        return event
-    fields: dict[str, Any] = {name: _kept(text) for name, text in texts.items()}
-    return replace(event, **fields, payload=redact.kept_mapping(event.payload))
+    fields[document] = redact.kept_mapping(getattr(item, document))
+    return replace(item, **fields)
 
 
 def is_derived(memory: StoredMemory) -> bool:
@@ -273,22 +250,19 @@ def digest(title: str, body: str) -> bytes:
     return hashlib.blake2b(words, digest_size=12).digest()
 
 
-# --- long texts as few bytes. Older stores hold zlib's bytes.
-
-
 def packed(text: str, *, always: bool = False) -> str | bytes:
     """A text as it is kept; `always` as bytes. Halves of a surrogate pair must be gone from it."""
     if len(text) < PACK_FROM and not always:
         return text
     if not text:
         return b""
-    compressor, whole = _compressor()
-    made: bytes = compressor.compress(text.encode(), whole)
+    compressor = _compressor()
+    made: bytes = compressor.compress(text.encode(), compressor.FLUSH_FRAME)
     return made
 
 
 def unpacked(body: str | bytes | None) -> str:
-    """The text of a kept body."""
+    """The text of a kept body; older stores hold zlib's bytes."""
     if not body:
         return ""
     if isinstance(body, str):
@@ -299,10 +273,9 @@ def unpacked(body: str | bytes | None) -> str:
 
 
 @cache
-def _compressor() -> tuple[Any, Any]:
+def _compressor() -> Any:
     """One for all texts, each a frame of its own: making one takes as long as packing with it."""
-    kind = zstd().ZstdCompressor
-    return kind(_LEVEL), kind.FLUSH_FRAME
+    return zstd().ZstdCompressor(_LEVEL)
 
 
 @cache
@@ -314,8 +287,6 @@ def zstd() -> Any:
         from backports import zstd as library
     return library
 
-
-# --- filters
 
 # A message of the exchange that a memory is.
 _HELD = """EXISTS (SELECT 1 FROM exchanges e JOIN messages x ON x.conversation = e.conversation
@@ -356,8 +327,7 @@ def filter_sql(filter_: MemoryFilter) -> tuple[str, dict[str, Any]]:
 
 def restricted(conditions: Mapping[str, str], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The conditions for which something is given, and their values."""
-    nothing: tuple[Any, ...] = (None, False, (), [])
-    values = {name: bound(value) for name, value in given.items() if value not in nothing}
+    values = {name: bound(value) for name, value in given.items() if value not in (None, False, (), [])}
     return " AND ".join(["1 = 1", *(conditions[name] for name in values)]), values
 
 

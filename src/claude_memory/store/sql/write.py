@@ -20,7 +20,7 @@ from claude_memory.model import Event, Kind, PersonId, ProjectId, Scope, Session
 from claude_memory.store.model import Added
 from claude_memory.store.sql import changes, projects, rows
 from claude_memory.store.sql.memories import searchable
-from claude_memory.store.sql.rows import kept, kept_event, kept_memory, to_json
+from claude_memory.store.sql.rows import kept, kept_whole, to_json
 from claude_memory.text import words
 from claude_memory.text.quotation import clean
 
@@ -72,7 +72,6 @@ class Places:
         self._sessions: dict[tuple[int, SessionId], tuple[int, int, int]] = {}
 
     def project(self, id_: ProjectId) -> int:
-        """The project's number."""
         if id_ not in self._projects:
             self._projects[id_] = projects.number_of(self._db, id_)
         return self._projects[id_]
@@ -90,7 +89,6 @@ class Places:
 
     @cached_property
     def person(self) -> PersonId:
-        """The person of this store."""
         return PersonId(str(rows.noted(self._db, "person")))
 
     def owned(self, memory: StoredMemory) -> StoredMemory:
@@ -99,27 +97,24 @@ class Places:
         return memory if person == memory.person else replace(memory, person=person)
 
     def columns(self, memory: StoredMemory) -> dict[str, Any]:
-        """A memory's columns, with the numbers of its project, session, person, and of the space that it is
-        searched in."""
+        """A memory's columns, with numbers for what they name, and the space that it is searched in."""
         person, space = None, self.project(memory.project)
         session = self.session(space, memory.session, memory.created_at)
         numbers = {"project": space, "session": session}
         if memory.person is not None:
-            person = self._number_of(kept(memory.person))
+            named = (kept(memory.person),)
+            person = self._db.execute("SELECT number FROM people WHERE id = ?", named).get
+            if person is None:
+                made = "INSERT INTO people (id, name) VALUES (?, '') RETURNING number"
+                person = self._db.execute(made, named).get
             space = self._db.user_space if memory.person == self.person else -person
         return {**rows.columns(memory), **numbers, "person": person, "space": space}
 
-    def _number_of(self, person: str) -> int:
-        number = self._db.execute("SELECT number FROM people WHERE id = ?", (person,)).get
-        made = "INSERT INTO people (id, name) VALUES (?, '') RETURNING number"
-        return int(self._db.execute(made, (person,)).get if number is None else number)
-
 
 def add_events(db: Database, events: Sequence[Event]) -> int:
-    """Store what is new and was not erased; returns how many."""
     places, tombstones = Places(db), rows.tombstones(db)
     stored = 0
-    for event in map(kept_event, events):
+    for event in map(kept_whole, events):
         admitted = tombstones.admitted_event(event)
         if admitted is not None:
             project = places.project(admitted.project)
@@ -135,7 +130,7 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
     places, tombstones = Places(db), rows.tombstones(db)
     duplicates = tombstoned = 0
     stored: list[tuple[int, StoredMemory]] = []
-    for offered in map(kept_memory, memories):
+    for offered in map(kept_whole, memories):
         memory = tombstones.admitted(places.owned(offered))
         if memory is None:
             tombstoned += 1
@@ -166,14 +161,12 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
 
 
 def _write_sides(db: Database, number: int, memory: StoredMemory) -> None:
-    """The topics and files by which a memory is looked up."""
     topics = {clean(topic).casefold() for topic in memory.topics}
     paths = [(*pair, number) for pair in rows.named_paths(memory.files) if pair[1]]
-    if topics:
-        named = "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)"
-        db.executemany(named, [(topic, number) for topic in topics])
-    if paths:
-        db.executemany("INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)", paths)
+    db.executemany(
+        "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)", [(one, number) for one in topics]
+    )
+    db.executemany("INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)", paths)
 
 
 def _supersede(db: Database, newer: StoredMemory) -> None:
@@ -195,17 +188,14 @@ def _sink_twins(db: Database, old: int) -> None:
 
 
 def update(db: Database, memory: StoredMemory, *, mirrored: bool = True, counts: bool = True) -> None:
-    """Replace a row; what is searched of it is made anew only if that changed.
-
-    A change `counts` between homes unless it is one that every home makes by itself.
-    """
+    """Replace a row; what is searched of it is made anew only if that changed. See `changes` for `counts`."""
     before = next(db.execute(_BEFORE, (memory.id,)), None)
     if before is None:
         raise NotFound(f"no memory {memory.id}")
     number, session, created_at, *said = before
     was = {"created_at": created_at, **dict(zip(_SAID, said, strict=True))}
     places = Places(db)
-    memory = rows.tombstones(db).left_of(places.owned(kept_memory(memory)))
+    memory = rows.tombstones(db).left_of(places.owned(kept_whole(memory)))
     values, status = places.columns(memory), memory.status
     db.execute(_UPDATE_MEMORY, values)
     for table in ("memory_topics", "memory_files"):
@@ -269,10 +259,7 @@ class Terms(NamedTuple):
 
 
 def _cuts(title: str, body: str) -> Iterator[tuple[int, int, str]]:
-    """The passages of a memory: where each begins and ends in its text, and its own terms.
-
-    Later ones are found by the words of the title, too.
-    """
+    """Where each passage begins and ends, and its terms; later ones are found by the title's words, too."""
     whole = searchable(title, body)
     start = 0
     for ordinal, part in enumerate(words.passages(whole)):
@@ -283,10 +270,8 @@ def _cuts(title: str, body: str) -> Iterator[tuple[int, int, str]]:
 
 
 def make_passages(db: Database, writer: Entries, number: int, *, anew: bool = False) -> None:
-    """Cut a memory into passages. Their entries follow with `refresh`.
-
-    `anew`, while the index is empty; where the cuts are the same as before, vectors stay.
-    """
+    """Cut a memory into passages, whose entries follow with `refresh`; `anew`, while the index is empty,
+    vectors stay where the cuts do."""
     statement = "SELECT title, body, created_at, space FROM memories WHERE number = ?"
     title, body, created_at, space = next(db.execute(statement, (number,)))
     cuts, dates = list(_cuts(title, body)), " ".join(words.date_terms(rows.moment(created_at)))
@@ -306,7 +291,6 @@ def make_passages(db: Database, writer: Entries, number: int, *, anew: bool = Fa
 
 
 def drop_passages(db: Database, writer: Entries, number: int) -> tuple[int, int]:
-    """Remove a memory's passages with their entries and vectors; returns how many of each."""
     statement = "SELECT id, space, own, near, far, dates FROM passages WHERE memory = ?"
     present = rows.fetch(db, statement, (number,))
     for id_, space, *columns in present:
@@ -331,21 +315,18 @@ def refresh(db: Database, writer: Entries, numbers: Iterable[int], *, fresh: set
         statement = "SELECT session, created_at FROM memories WHERE number = ?"
         session, created_at = next(db.execute(statement, (number,)))
         sessions[session].append((created_at, number))
-    alone = {number: ("", "") for _, number in sessions.pop(None, ())}
-    _write_entries(db, writer, alone, fresh)
     for session, places in sessions.items():
-        if session is not None:
-            refresh_session(db, writer, session, sorted(places), fresh)
+        refresh_session(db, writer, session, sorted(places), fresh)
 
 
 def refresh_session(
-    db: Database, writer: Entries, session: int, places: list[Place], fresh: set[int]
+    db: Database, writer: Entries, session: int | None, places: list[Place], fresh: set[int]
 ) -> None:
-    """Bring the entries at and around places of a session up to date.
+    """Bring the entries at and around places of a session up to date; without one, each stands alone.
 
     A place may be empty: that is the gap of a memory that is gone, or seen no longer.
     """
-    chain = _chain(db, session, places[0], places[-1])
+    chain = _chain(db, session, places[0], places[-1]) if session is not None else []
     own = dict(rows.fetch(db, _OWN_TERMS, (rows.id_list(number for _, number in chain),)))
     terms = (own.get(number, "").split(" ", NEIGHBOUR_TERMS)[:NEIGHBOUR_TERMS] for _, number in chain)
     heads = [" ".join(head) for head in terms]
@@ -376,7 +357,6 @@ def _chain(db: Database, session: int, first: Place, last: Place) -> list[Place]
 def _write_entries(
     db: Database, writer: Entries, beside: Mapping[int, tuple[str, str]], fresh: set[int]
 ) -> None:
-    """Bring the entries of memories up to date, each with the terms near it and far from it."""
     statement = """SELECT memory, id, space, own, near, far, dates FROM passages
         WHERE memory IN (SELECT +value FROM json_each(?)) ORDER BY id"""
     present = rows.fetch(db, statement, (rows.id_list(beside),))
@@ -395,8 +375,7 @@ def _write_entries(
 def rebuild(db: Database) -> int:
     """Make all entries anew from the memories; returns the passages there are.
 
-    In one transaction: readers keep the old index until it commits, writers wait or come back, and so no
-    row can fall between two passes. Passages whose cut did not change keep their ids and their vectors.
+    In one transaction, so that no row falls between two passes. Unchanged passages keep ids and vectors.
     """
     writer = db.entries()
     writer.clear()
