@@ -147,11 +147,11 @@ class Store(ABC):
         """
         with self.transactions.reading() as db:
             number = projects.lookup(db, identity)
-            if number is not None and projects.is_complete(db, number, identity):
-                return projects.load(db, number)
             if number is None and identity.partial:
                 raise NotFound(f"no project is known by these names of {identity.path}")
             project = projects.load(db, number) if number is not None else projects.provisional(identity)
+            if number is not None and projects.is_complete(db, number, identity):
+                return project
         writing, hurried = self.transactions.writing(), self.transactions.hurried(_JOIN_TIMEOUT_MS)
         with contextlib.suppress(StoreFault), hurried, writing as db:
             project = projects.join(db, identity)

@@ -14,27 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from claude_memory.model import Event, EventId, MemoryId, ProjectId, SearchScope, SessionId, StoredMemory
+from claude_memory.model import Event, EventId, MemoryId, Message, SessionId
 from claude_memory.store.base import StorePart
-from claude_memory.store.model import (
-    ANY_CONVERSATION,
-    Archived,
-    Conversation,
-    ConversationFilter,
-    EventFilter,
-    ImportFile,
-    MadeRoom,
-    Message,
-    NewMessage,
-    Understood,
-    WaitingCompactions,
-)
+from claude_memory.store.model import ANY_CONVERSATION, Conversation, ImportFile, MadeRoom, WaitingCompactions
 from claude_memory.store.sql import rows
 from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
+    from claude_memory.model import ProjectId, SearchScope, StoredMemory
     from claude_memory.store.base import Database, Pool
+    from claude_memory.store.model import Archived, ConversationFilter, EventFilter, NewMessage, Understood
 
 MAX_WORDS = 24
 _TRIES = 6

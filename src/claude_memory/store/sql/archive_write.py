@@ -167,11 +167,9 @@ class Addition:
         return message if text == message.text else message._replace(text=text, packed=None)
 
     def _content(self, message: NewMessage, moment: int) -> tuple[Any, ...]:
-        body = (
-            message.packed
-            if message.packed is not None
-            else packed(kept(message.text), always=self._db.is_shared)
-        )
+        body: str | bytes | None = message.packed
+        if body is None:
+            body = packed(kept(message.text), always=self._db.is_shared)
         event = message.event.id if message.event else message.event_id or None
         called = (kept(message.tool) or None, kept(message.call) or None, event, body)
         ways = (message.speaker or None, message.manner or None, kept(message.branch) or None)

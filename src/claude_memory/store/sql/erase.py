@@ -264,9 +264,8 @@ class _Erasure:
                     db.execute("UPDATE exchanges SET record = '{}' WHERE memory = ?", (number,))
                     self.emptied.append(memory.id)
             for number, memory in self._standing(_STATEMENTS, conversation):
-                places = places_of(memory)
-                only_here = bool(places) and all(self._is_touched(memory, place) for place in places)
-                if only_here and sentences.is_piece(memory.body):
+                only_here = [self._is_touched(memory, place) for place in places_of(memory)]
+                if only_here and all(only_here) and sentences.is_piece(memory.body):
                     self.pieces[number] = memory.id
 
     def _standing(self, where: str, *values: Any) -> list[tuple[int, StoredMemory]]:
@@ -321,9 +320,8 @@ def _rewrite_memory(db: Database, number: int, left: StoredMemory) -> None:
 
 def reword(db: Database, number: int, tool: str, before: str, after: str) -> None:
     db.replace_words(number, indexed(tool, before), indexed(tool, after))
-    db.execute(
-        "UPDATE messages SET body = ? WHERE number = ?", (rows.packed(after, always=db.is_shared), number)
-    )
+    body = rows.packed(after, always=db.is_shared)
+    db.execute("UPDATE messages SET body = ? WHERE number = ?", (body, number))
 
 
 def remove(db: Database, numbers: Sequence[int]) -> tuple[int, int]:

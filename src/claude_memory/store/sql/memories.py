@@ -10,15 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import (
-    MemoryFilter,
-    MemoryId,
-    Passage,
-    PassageId,
-    ProjectId,
-    SearchScope,
-    StoredMemory,
-)
+from claude_memory.model import MemoryId, Passage, PassageId, ProjectId, StoredMemory
 from claude_memory.store.base import StorePart
 from claude_memory.store.model import Added, Erased
 from claude_memory.store.sql import rows
@@ -26,6 +18,7 @@ from claude_memory.store.sql.rows import to_json
 from claude_memory.text.quotation import clean
 
 if TYPE_CHECKING:
+    from claude_memory.model import MemoryFilter, SearchScope
     from claude_memory.redact.erasure import Holder
     from claude_memory.store.base import Database
     from claude_memory.store.model import TermStatistics, VectorScan

@@ -163,9 +163,8 @@ def add(db: Database, memories: Sequence[StoredMemory], *, mirrored: bool = True
 def _write_sides(db: Database, number: int, memory: StoredMemory) -> None:
     topics = {clean(topic).casefold() for topic in memory.topics}
     paths = [(*pair, number) for pair in rows.named_paths(memory.files) if pair[1]]
-    db.executemany(
-        "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)", [(one, number) for one in topics]
-    )
+    named = "INSERT INTO memory_topics (topic, memory) VALUES (?, ?)"
+    db.executemany(named, [(topic, number) for topic in topics])
     db.executemany("INSERT INTO memory_files (name, path, memory) VALUES (?, ?, ?)", paths)
 
 
