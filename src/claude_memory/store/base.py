@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from claude_memory.errors import NotFound, StoreFault
 from claude_memory.model import PersonId, Project, ProjectId, ProjectIdentity
-from claude_memory.store.model import Change, StoreStats
+from claude_memory.store.model import Change, Integrity, StoreStats
 from claude_memory.store.sql import changes, projects, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from claude_memory.store.model import Added, Integrity
+    from claude_memory.store.model import Added
     from claude_memory.store.postgres.team_server import PostgresDatabase, TermWriter
     from claude_memory.store.sql.archive import Archive
     from claude_memory.store.sql.feed import Feed
@@ -202,8 +202,6 @@ class Store(ABC):
 
 def checked(db: Database, entries: str, wrong: Mapping[str, str]) -> Integrity:
     """What there is, `entries` of it in the text index; statements count what is `wrong`."""
-    from claude_memory.store.model import Integrity
-
     found = {what: db.execute(statement).get for what, statement in wrong.items()}
     problems = tuple(f"{count} {what}" for what, count in found.items() if count)
     tables = ("memories", "passages", entries)
