@@ -270,7 +270,6 @@ def _document(text: str) -> Any:
 
 
 def _place(text: str, path: Steps) -> tuple[int, int]:
-    """Where the value at a path starts and stops."""
     start = text.index("{")
     stop = _DECODER.raw_decode(text, start)[1]
     for name in path:
@@ -295,6 +294,5 @@ def _parts(text: str, start: int) -> list[JsonPart]:
 
 
 def _after(text: str, place: int) -> int:
-    """Where the next name or value begins."""
     found = _BETWEEN.match(text, place)
     return found.end() if found else place

@@ -108,7 +108,6 @@ def installed(project_root: Path) -> list[tuple[str, Path]]:
 
 
 def _present(agents: Iterable[str], project_root: Path, home: Path) -> Iterator[tuple[str, Edit, bytes]]:
-    """The agents' files that are there and can be read."""
     for scope in ("user", "project"):
         for agent in agents:
             for edit in edits(agent, scope, project_root, home):
@@ -229,8 +228,12 @@ class Record:
     def clean(self, path: Path, now: bytes | None) -> bytes | None:
         """A file without our entries: its original if nobody touched it since, else what is left of it."""
         entry = self._entry(path)
-        if entry is not None and self._is_as_written(entry, now or b""):
-            return self._original(entry)
+        if entry is not None and ("original" in entry or not entry["existed"]):
+            is_as_written = entry.get("written") == _digest(now or b"")
+            if entry.get("by_client"):  # which writes in its own style: compared by what it says
+                is_as_written = _meaning(now or b"") == _meaning(self._original(entry) or b"{}")
+            if is_as_written:
+                return self._original(entry)
         return without_ours(now) if now is not None else None
 
     def undo(self, entry: dict[str, Any]) -> None:
@@ -250,14 +253,6 @@ class Record:
 
     def _entry(self, target: Path) -> dict[str, Any] | None:
         return next((entry for entry in self.entries if entry["path"] == str(target)), None)
-
-    def _is_as_written(self, entry: dict[str, Any], now: bytes) -> bool:
-        """Whether nobody changed a file since; what the client wrote is compared by its meaning."""
-        if entry["existed"] and "original" not in entry:
-            return False
-        if entry.get("by_client"):
-            return bool(_meaning(now) == _meaning(self._original(entry) or b"{}"))
-        return bool(entry["written"] == _digest(now))
 
     def _keep(self, agent: str, target: Path, before: bytes | None) -> dict[str, Any]:
         from claude_memory.redact import redact
@@ -299,7 +294,6 @@ def _read_or_none(path: Path) -> bytes | None:
 
 
 def _write_through(path: Path, content: bytes) -> None:
-    """Replace a file's content atomically and keep its mode."""
     try:
         mode = _mode(path)
         write_atomically(path, content, mode=mode)

@@ -193,7 +193,6 @@ def import_(
 
 
 def _unread(unread: Sequence[Unread]) -> Iterator[str]:
-    """Which files could not be read wholly, and why."""
     for item in unread[:UNREAD_SHOWN]:
         repeated = f" ({item.count:,} times)" if item.count > 1 else ""
         yield f"not read in {item.path}: {item.reason}{repeated}"
@@ -264,9 +263,9 @@ def summaries_push(
     """Write compaction summaries and session records to plain tables of a database of your own."""
     require_person("sending summaries to a server")
     _sum_up(memory)
-    summaries_, sessions = memory.summaries.push(url, all_projects=all_projects)
-    done = f"{summaries_} summaries and {sessions} session records are up to date there"
-    return Result({"summaries": summaries_, "sessions": sessions}, done)
+    pushed, sessions = memory.summaries.push(url, all_projects=all_projects)
+    done = f"{pushed} summaries and {sessions} session records are up to date there"
+    return Result({"summaries": pushed, "sessions": sessions}, done)
 
 
 def summary(
@@ -276,8 +275,7 @@ def summary(
 ) -> Result:
     """Print one summary in full, or `save` one that an agent wrote: JSON on stdin, checked by the schema."""
     if named == "save":
-        owner = session or os.environ.get("CLAUDE_MEMORY_SESSION")
-        if not owner:
+        if not (owner := session or os.environ.get("CLAUDE_MEMORY_SESSION")):
             raise typer.BadParameter("whose summary is it? Give --session, or run it in an agent's shell")
         raw = sys.stdin.buffer.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:

@@ -33,7 +33,7 @@ from claude_memory.text import times
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
     from claude_memory.tasks.api import MemoryAPI
-    from claude_memory.tasks.model import Problem, Session, TaskStatus, TaskSummary
+    from claude_memory.tasks.model import Problem, Session, TaskSummary
     from claude_memory.tasks.session_files import SessionManager
 
 DOCUMENT_BYTES = 16 * 1024 * 1024
@@ -136,24 +136,34 @@ def status(
     if task is not None:
         state = tasks.get_task_status(task, session=session)
         more = "entries unplanned_entries amendments problems next_step".split()
-        code = int(verify and bool(tasks.verify(task)))
-        return Result(_task_document(state, *more), _status_lines(state), code=code)
+        last = state.last_entry
+        first_line = last.text.strip().split("\n", 1)[0][:100] if last else ""
+        rows = {
+            "Task": state.name,
+            "Phase": state.current_phase.value,
+            "Session": state.session_id,
+            "Updated": state.updated_at,
+            "Progress": f"{state.entries} entries" if state.entries else "",
+            "Unplanned": state.unplanned_entries or "",
+            "Amended": f"{state.amendments} times" if state.amendments else "",
+            "Last entry": f"{first_line} ({_time(last.time)}, {last.by})" if last else "",
+            "Next step": state.next_step,
+            **{file.part.value: file.path for file in state.files},
+        }
+        shown = [*output.table(rows, "bold"), *_problem_lines(state.problems)]
+        return Result(_task_document(state, *more), shown, code=int(verify and bool(tasks.verify(task))))
     listed, problems = tasks.list_tasks(session, all_sessions=session is None), tasks.verify()
     current, folder = tasks.session_manager.current_id(), tasks.storage.folder
     document = {"storage": folder, "session": current, "tasks": [_task_document(item) for item in listed]}
-    width = min(max((len(item.name) for item in listed), default=0), 40)
-    lines = []
+    width, lines = min(max((len(item.name) for item in listed), default=0), 40), list[str]()
     for item in listed:
         whose = "this session" if item.session_id == current else f"session {item.session_id}"
         detail = dim(f"{_time(item.updated_at)}  {whose}")
         lines.append(f"{bold(f'{item.name:<{width}}')}  {item.current_phase:<9}  {detail}")
+    lines += _problem_lines(problems)
     nothing = 'no tasks yet; `claude-memory scratchpad "NAME" --content "..."` begins one'
-    return Result(
-        {**document, "problems": problems},
-        [*lines, *_problem_lines(problems)],
-        [] if listed else [nothing],
-        code=int(verify and bool(problems)),
-    )
+    notes, code = [] if listed else [nothing], int(verify and bool(problems))
+    return Result({**document, "problems": problems}, lines, notes, code)
 
 
 def export(
@@ -278,7 +288,6 @@ def _chosen(manager: SessionManager, chosen: Session) -> Result:
 
 
 def _signed(memory: Memory, by: str | None) -> MemoryAPI:
-    """The project's tasks; `by` signs what is written."""
     return memory.tasks.signed(by) if by else memory.tasks
 
 
@@ -305,25 +314,6 @@ def _task_document(task: TaskSummary, *more: str) -> dict[str, Any]:
         "files": [{"phase": file.part, "path": file.path, "size": file.size} for file in task.files],
         **{name: getattr(task, name) for name in more},
     }
-
-
-def _status_lines(task: TaskStatus) -> Iterator[str]:
-    last = task.last_entry
-    first_line = last.text.strip().split("\n", 1)[0][:100] if last else ""
-    rows = {
-        "Task": task.name,
-        "Phase": task.current_phase.value,
-        "Session": task.session_id,
-        "Updated": task.updated_at,
-        "Progress": f"{task.entries} entries" if task.entries else "",
-        "Unplanned": task.unplanned_entries or "",
-        "Amended": f"{task.amendments} times" if task.amendments else "",
-        "Last entry": f"{first_line} ({_time(last.time)}, {last.by})" if last else "",
-        "Next step": task.next_step,
-        **{file.part.value: file.path for file in task.files},
-    }
-    yield from output.table(rows, "bold")
-    yield from _problem_lines(task.problems)
 
 
 def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
