@@ -202,7 +202,6 @@ class Registration(NamedTuple):
 
 
 def agents(project_root: Path, home: Path) -> Iterator[Check]:
-    """What is installed where, what runs twice, what is gone or old."""
     places = registrations(project_root)
     yield Check("agents", "ok", f"installed in {', '.join(place.title for place in places) or 'no agent'}")
     names = [place.agent for place in places]

@@ -56,7 +56,6 @@ def install(
     dry_run: bool = False,
     client: str | None = None,
 ) -> list[InstallStep]:
-    """Give an agent the memory; returns what was changed."""
     if not dry_run:
         private_folder((home / HOOK_GONE).parent)  # a shell that finds nothing else there can still leave it
         (home / HOOK_GONE).unlink(missing_ok=True)

@@ -86,7 +86,6 @@ def plugin_installed(client_folder: Path) -> list[Path]:
 
 
 def config_folder() -> Path:
-    """Where the client keeps its settings."""
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
 
 
@@ -123,7 +122,6 @@ def texts_for_agents() -> dict[str, bytes]:
 
 
 def write_marketplace(home: Path) -> Path:
-    """Make the marketplace folder anew and put it in place of the old one."""
     target = private_folder(home) / MARKETPLACE_FOLDER
     with tempfile.TemporaryDirectory(prefix=".plugin-", suffix=".tmp", dir=home) as work:
         fresh = Path(work, "new")

@@ -109,7 +109,6 @@ def globals_(
     debug: bool = flag("Show tracebacks and log in detail.", "--debug"),
     version: bool = flag("Print the version.", "--version"),
 ) -> None:
-    """Set up what every command shares."""
     if version:
         output.lines([f"claude-memory {__version__}"])
         raise typer.Exit

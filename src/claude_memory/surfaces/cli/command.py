@@ -152,7 +152,6 @@ def reading(parameter: str = "") -> Iterator[None]:
 
 
 def one_of(value: str, allowed: Collection[str]) -> str:
-    """The value, which must be one of these."""
     if value not in allowed:
         raise typer.BadParameter(f"{said(value)!r} is not one of {', '.join(map(repr, allowed))}.")
     return value
@@ -193,7 +192,6 @@ def option(metavar: str | None, about: str, *names: str, default: Any = None, **
 
 
 def flag(about: str, *names: str, default: bool | None = False) -> Any:
-    """An option without a value."""
     return typer.Option(default, *names, help=about)
 
 
@@ -220,7 +218,6 @@ def time_option(about: str, *, end: bool = False, metavar: str = "WHEN") -> Any:
 
 
 def agent_option(about: str) -> Any:
-    """An option that names an agent whose conversations can be read."""
 
     def known(value: str | None) -> str | None:
         from claude_memory.platform.agents import BY_NAME, canonical
@@ -231,8 +228,6 @@ def agent_option(about: str) -> Any:
 
 
 class Shared:
-    """Those that several commands share."""
-
     KINDS = ", ".join(Kind)
     JSON = flag("Print one JSON document and nothing else.")
     AS_USER = flag("These are a person's own words, though no terminal says so; not in an agent.")

@@ -88,8 +88,6 @@ class Answered(Note):
 
 
 class Asked(Input):
-    """The line to type in."""
-
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """A question mark is a key for help, until it can be the end of a question."""
         return super().check_consume_key(key, character) and bool(self.value or character != "?")
@@ -106,8 +104,6 @@ class Talk(RichLog):
 
 
 class Help(ModalScreen[None]):
-    """All keys, over the screen."""
-
     def compose(self) -> ComposeResult:
         rows = [
             f"{item.key.replace(',', ', ').replace('question_mark', '?'):<16}{item.description}"
@@ -262,8 +258,7 @@ class RecallScreen(App["Conversation"]):
     def _redraw(self) -> None:
         self._list(self._shown)
 
-    def _list(self, keep: int | None) -> None:
-        """Draw all anew; the conversation `keep` stays chosen."""
+    def _list(self, keep: int | None) -> None:  # the conversation that stays chosen
         self._shown = None
         recalled, now = self._answer.recalled, datetime.now().astimezone()
         self._lines = [self._drawn(item, now) for item in recalled]
@@ -372,7 +367,6 @@ class RecallScreen(App["Conversation"]):
     # --- keys
 
     def action_leave(self) -> None:
-        """Close the help, else the screen."""
         if isinstance(self.screen, Help):
             self.pop_screen()
         else:
@@ -382,7 +376,6 @@ class RecallScreen(App["Conversation"]):
         self.push_screen(Help())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing but leaving works in the help."""
         if isinstance(self.screen, Help):
             return action == "leave"
         return super().check_action(action, parameters)
