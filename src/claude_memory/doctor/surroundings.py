@@ -202,7 +202,7 @@ class Registration(NamedTuple):
 
 
 def agents(project_root: Path, home: Path) -> Iterator[Check]:
-    places = registrations(project_root)
+    places = list(registrations(project_root))
     yield Check("agents", "ok", f"installed in {', '.join(place.title for place in places) or 'no agent'}")
     names = [place.agent for place in places]
     for agent in sorted({name for name in names if names.count(name) > 1}):
@@ -232,8 +232,8 @@ def agents(project_root: Path, home: Path) -> Iterator[Check]:
             yield Check("hook program", "warn", text, renew)
 
 
-def registrations(project_root: Path) -> list[Registration]:
-    """Every place, plugin first."""
+def registrations(project_root: Path) -> Iterator[Registration]:
+    """Every place, plugin first; what it runs is what the first hook of ours in its file says."""
     places = [(agent, f"{agent} ({path})", path, "") for agent, path in installed(project_root)]
     copies = plugin_installed(config_folder())
     files = (config_folder() / "settings.json", project_root / ".claude" / "settings.json")
@@ -242,20 +242,17 @@ def registrations(project_root: Path) -> list[Registration]:
     if copies and is_on:
         hook = max(copies, key=lambda path: path.stat().st_mtime)
         places.insert(0, ("claude-code", "claude-code (plugin)", hook.parent / "hooks.json", str(hook)))
-    return [Registration(*place[:3], *_command(place[2], place[3])) for place in places]
-
-
-def _command(path: Path, program: str) -> tuple[str, str, str, str]:
-    """Interpreter, program, home and import folders of the first hook of ours in a settings file."""
-    words = list(_words(_document(path)))
-    number = next((number for number, word in enumerate(words) if word.endswith(HOOK_FILE)), None)
-    if number is None:
-        return "", program, "", ""
-    if not program and Path(words[number]).is_absolute():
-        program = words[number]
-    after = dict(zip(words[number:], words[number + 1 :], strict=False))
-    # The interpreter's two options stand between; before it there may be the shell that looks for it.
-    return words[max(number - 3, 0)], program, after.get("--home", ""), after.get("--site", "")
+    for agent, title, path, program in places:
+        words = list(_words(_document(path)))
+        number = next((number for number, word in enumerate(words) if word.endswith(HOOK_FILE)), None)
+        if number is None:
+            yield Registration(agent, title, path, "", program, "", "")
+            continue
+        named = words[number] if Path(words[number]).is_absolute() else ""
+        after = dict(zip(words[number:], words[number + 1 :], strict=False))
+        # The interpreter's two options stand between; before it there may be the shell that looks for it.
+        interpreter, home, site = words[max(number - 3, 0)], after.get("--home", ""), after.get("--site", "")
+        yield Registration(agent, title, path, interpreter, program or named, home, site)
 
 
 def _words(value: Any) -> Iterator[str]:
