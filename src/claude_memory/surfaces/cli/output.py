@@ -28,7 +28,6 @@ FAILURE_CHARACTERS = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKED = re.compile("\x02((?:bold |)(?:bold|dim|cyan|green|red|yellow))\x1f([^\x03]*)\x03")
 _DRAWN_SECONDS = 0.1
-HIT_FIELDS = "id kind title snippet relevance session project timestamp files status trust".split()
 
 
 # --- parts of a line
@@ -215,9 +214,9 @@ def width() -> int | None:
 
 
 def hit(item: Hit) -> dict[str, Any]:
-    values = {name: getattr(item, name) for name in HIT_FIELDS}
-    more = {name: value for name in ("place", "stale") if (value := getattr(item, name))}
-    return {**values, "relevance": round(item.relevance, 4), **more}
+    values = {**asdict(item), "relevance": round(item.relevance, 4)}
+    unsaid = {"superseded_by", "score", *(name for name in ("place", "stale") if not values[name])}
+    return {name: value for name, value in values.items() if name not in unsaid}
 
 
 def plain(value: Any) -> Any:

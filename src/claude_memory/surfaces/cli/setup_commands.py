@@ -32,7 +32,6 @@ from claude_memory.surfaces.cli.output import bold, counted, cyan, dim, one_line
 
 if TYPE_CHECKING:
     from claude_memory.memory import Memory
-    from claude_memory.model import Project
     from claude_memory.store.sql.projects import Regrouped
 
 GATE_SECONDS = 20.0  # for memories that came while no model was at hand; the rest waits for the next time
@@ -71,8 +70,8 @@ def projects_list(memory: Memory) -> Result:
     """List every project: its id, how much is kept of it, where it stands."""
     documents, lines = [], []
     for item in memory.projects.list():
-        counts = {"memories": item.memories, "events": item.events}
-        documents.append({**_document(item.project), **counts, "here": item.here})
+        counts = {"memories": item.memories, "events": item.events, "here": item.here}
+        documents.append({**output.plain(item.project), **counts})
         place = f"{item.memories} memories, {item.events} events  {one_line(item.project.path)}"
         here = dim("  (here)") if item.here else ""
         lines.append(f"{cyan(item.project.id)}  {bold(one_line(item.project.name))}  {place}{here}")
@@ -120,14 +119,10 @@ def projects_move(
     return _regrouped("moved to", memory.projects.move(target.id, wanted))
 
 
-def _document(project: Project) -> dict[str, object]:
-    return {name: getattr(project, name) for name in ("id", "name", "path", "identities")}
-
-
 def _regrouped(verb: str, done: Regrouped) -> Result:
     line = f"{verb} {cyan(done.project.id)}  {dim(one_line(done.project.path))}"
     notes = [f"both had it; the moved one is kept as {beside}" for beside in done.set_aside]
-    return Result({**_document(done.project), "set_aside": done.set_aside}, line, notes)
+    return Result({**output.plain(done.project), "set_aside": done.set_aside}, line, notes)
 
 
 # --- agents
