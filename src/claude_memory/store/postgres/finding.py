@@ -282,6 +282,10 @@ def written(vector: bytes) -> str:
     return str(memoryview(vector).cast("b").tolist())
 
 
+def read_vector(text: str) -> bytes:
+    return bytes(int(part) % 256 for part in text.strip("[]").split(","))
+
+
 def _asked(db: Database, near: bytes | PassageId, model: str) -> dict[str, Any]:
     """A vector as it is given, or that of a passage, its model and length; nothing if there is none."""
     vector = written(near) if isinstance(near, bytes) else str(db.execute(_VECTOR, (model, near)).get or "")

@@ -424,7 +424,7 @@ def _make_extension(db: psycopg.Connection[Any]) -> None:
         raise StoreFault("pgvector is too old: 0.8 or later, then `ALTER EXTENSION vector UPDATE`")
 
 
-def migrate(db: psycopg.Connection[Any]) -> int:
+def migrate(db: psycopg.Connection[Any]) -> None:
     """Make or bring up to date the schema, as its owner; one at a time, each step one transaction."""
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
@@ -441,4 +441,3 @@ def migrate(db: psycopg.Connection[Any]) -> int:
             db.execute(f"SET LOCAL search_path = {SCHEMA}, public, extensions")
             db.execute(statements)
             db.execute(f"INSERT INTO {SCHEMA}.schema_version VALUES (%s)", (step,))
-    return CURRENT

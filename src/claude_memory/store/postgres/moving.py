@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import Conflict
 from claude_memory.platform.files import private_folder
-from claude_memory.store.postgres.finding import written
+from claude_memory.store.postgres.finding import read_vector, written
 from claude_memory.store.postgres.migrations import BESIDE_MEMORIES
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
 from claude_memory.store.sql import rows
@@ -64,21 +64,19 @@ def to_file(store: Store, target: Path, *, whole: bool = True) -> int:
         return copy.export(target)
 
 
-def from_file(source: SqliteStore, store: Store) -> dict[str, int]:
-    """Move a person's own store into a team that holds nothing yet; returns how many rows of each table."""
+def from_file(source: SqliteStore, store: Store) -> None:
+    """Move a person's own store into a team that holds nothing yet."""
     with source.transactions.reading() as file, store.transactions.writing() as goal:
         if any(goal.execute(f"SELECT 1 FROM {table} LIMIT 1").get for table in ("memories", "messages")):
             raise Conflict("the team holds memories already: `claude-memory sync` brings two together")
-        moved = _copy(file, goal, -goal.user_space, _TABLES)
+        _copy(file, goal, -goal.user_space, _TABLES)
     store.memories.rebuild_index()
-    return moved
 
 
-def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) -> dict[str, int]:
+def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) -> None:
     """Copy tables; `person` is the number that the person has at the goal."""
     is_server = bool(goal.user_space)
     file = source if is_server else goal
-    moved = dict.fromkeys(tables, 0)
     for table in tables:
         known: Any = file.execute(f"SELECT name FROM pragma_table_info('{table}')")
         columns = [name for (name,) in known if (table, name) != ("vectors", "seq")]
@@ -90,16 +88,12 @@ def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) 
         while batch := list(islice(found, _BATCH)):
             if table == "messages":
                 goal.put_messages(columns, *_messages(batch, columns, goal))
-            else:
-                goal.executemany(
-                    into,
-                    [[change(value) for change, value in zip(changes, row, strict=True)] for row in batch],
-                )
-            moved[table] += len(batch)
+                continue
+            changed = ([change(value) for change, value in zip(changes, row, strict=True)] for row in batch)
+            goal.executemany(into, changed)
         if is_server and columns[0] in _NUMBERED:
             latest = int(goal.execute(f"SELECT coalesce(max({columns[0]}), 0) FROM {table}").get)
             goal.execute("SELECT memory_advance(?, ?, ?)", (table, columns[0], latest))
-    return moved
 
 
 def _change(table: str, name: str, source: Database, goal: Database, person: int) -> Callable[[Any], Any]:
@@ -109,12 +103,8 @@ def _change(table: str, name: str, source: Database, goal: Database, person: int
     if (table, name) == ("memories", "person"):
         return lambda value: None if value is None else person
     if name == "vector":
-        return written if is_server else _read_vector
+        return written if is_server else read_vector
     return bool if is_server and name in _BOOLEAN else lambda value: value
-
-
-def _read_vector(text: str) -> bytes:
-    return bytes(int(part) % 256 for part in text.strip("[]").split(","))
 
 
 def _picked(table: str, columns: Sequence[str], source: Database) -> str:

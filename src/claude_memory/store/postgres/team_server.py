@@ -260,7 +260,6 @@ class TermWriter:
 
 
 def key(space: int, term: str) -> str:
-    """A term as it stands in the index."""
     return f"{space}_{term[:LONGEST_TERM]}"
 
 
@@ -293,8 +292,9 @@ def conninfo(url: str) -> str:
 def address(url: str) -> str:
     """The server as it may be shown."""
     given = _given(url)
-    host, database = given.get("host") or "this machine", given.get("dbname") or ""
-    return f"PostgreSQL at {host}, database {database}".rstrip()
+    return (
+        f"PostgreSQL at {given.get('host') or 'this machine'}, database {given.get('dbname') or ''}".rstrip()
+    )
 
 
 _BUSY = (
@@ -313,7 +313,6 @@ _SAID = {
 
 @contextlib.contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Turn the server's errors into the package's."""
     try:
         yield
     except _BUSY:

@@ -379,7 +379,6 @@ def open_read_only(path: Path) -> SqliteDatabase:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into the package's."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError):

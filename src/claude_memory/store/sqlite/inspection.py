@@ -169,7 +169,6 @@ def is_sound(path: Path) -> bool:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a database another name, with what lies beside it."""
     aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
     for suffix in ("-wal", "-shm", ""):  # the main file last: a new one must never meet an old log
         with contextlib.suppress(FileNotFoundError):
