@@ -185,9 +185,8 @@ class PostgresMemories(Memories):
                 return _NOTHING_NEAR
             values |= {**asked, "spaces": rows.spaces_of(db, scope), "limit": max(limit, 0)}
             passages = sum(row[2] for row in db.execute(_LEXICONS, {"spaces": values["spaces"]}))
-            if (
-                passages > EXACT_THROUGH and not filter_.restricts
-            ):  # what lets few through needs a look at all
+            # A filter that lets few through needs a look at all.
+            if passages > EXACT_THROUGH and not filter_.restricts:
                 best = _by_index(db, condition, values)
                 if len(best) == limit:  # else few have vectors
                     sample = max(8, _SAMPLE // len(values["spaces"]))

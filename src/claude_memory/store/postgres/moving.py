@@ -20,6 +20,7 @@ from claude_memory.store.postgres.finding import read_vector, written
 from claude_memory.store.postgres.migrations import BESIDE_MEMORIES
 from claude_memory.store.postgres.team_server import PROVENANCE, TRUST
 from claude_memory.store.sql import rows
+from claude_memory.store.sql.archive import indexed
 from claude_memory.store.sql.rows import packed, unpacked
 from claude_memory.store.sqlite.connection import drop_logs
 from claude_memory.store.sqlite.store import SqliteStore
@@ -86,11 +87,13 @@ def _copy(source: Database, goal: Database, person: int, tables: Sequence[str]) 
         into = f"INSERT INTO {table} ({names}) VALUES ({', '.join(places)}) ON CONFLICT DO NOTHING"
         found: Any = iter(source.execute(_picked(table, columns, source)))
         while batch := list(islice(found, _BATCH)):
+            changed = [[change(value) for change, value in zip(changes, row, strict=True)] for row in batch]
             if table == "messages":
-                goal.put_messages(columns, *_messages(batch, columns, goal))
-                continue
-            changed = ([change(value) for change, value in zip(changes, row, strict=True)] for row in batch)
-            goal.executemany(into, changed)
+                number, tool, body = (columns.index(name) for name in ("number", "tool", "body"))
+                texts = [(row[number], indexed(row[tool] or "", unpacked(row[body]))) for row in batch]
+                goal.put_messages(columns, changed, texts)
+            else:
+                goal.executemany(into, changed)
         if is_server and columns[0] in _NUMBERED:
             latest = int(goal.execute(f"SELECT coalesce(max({columns[0]}), 0) FROM {table}").get)
             goal.execute("SELECT memory_advance(?, ?, ?)", (table, columns[0], latest))
@@ -102,6 +105,8 @@ def _change(table: str, name: str, source: Database, goal: Database, person: int
         return lambda value: goal.user_space if value == source.user_space else value
     if (table, name) == ("memories", "person"):
         return lambda value: None if value is None else person
+    if (table, name) == ("messages", "body"):
+        return lambda value: packed(unpacked(value), always=is_server)
     if name == "vector":
         return written if is_server else read_vector
     return bool if is_server and name in _BOOLEAN else lambda value: value
@@ -122,18 +127,3 @@ def _picked(table: str, columns: Sequence[str], source: Database) -> str:
         visible = f"WHERE m.{BESIDE_MEMORIES[table]} NOT IN (SELECT number FROM memories WHERE space < 0)"
     said = [otherwise.get(f"{table}.{name}", f'm."{name}"') for name in columns]
     return f"SELECT {', '.join(said)} FROM {table} m {visible}"
-
-
-def _messages(
-    batch: Sequence[Sequence[Any]], columns: Sequence[str], goal: Database
-) -> tuple[list[list[Any]], list[tuple[int, str]]]:
-    from claude_memory.store.sql.archive import indexed
-
-    number, tool, body, failed = (columns.index(name) for name in ("number", "tool", "body", "failed"))
-    made, texts = [], []
-    for row in batch:
-        text, values = unpacked(row[body]), list(row)
-        values[body], values[failed] = packed(text, always=bool(goal.user_space)), bool(row[failed])
-        made.append(values)
-        texts.append((row[number], indexed(row[tool] or "", text)))
-    return made, texts
