@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.write import Terms
 
 BUSY_TIMEOUT_MS = 5_000
-READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
 _MMAP_BYTES = 1 << 33
 _CACHE_KB = 65_536  # random keys: the tree of a large history must stay in memory while it grows
@@ -365,15 +365,20 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def open_read_only(path: Path) -> SqliteDatabase:
     """Read a store whose folder cannot be written; a WAL database needs `immutable` for that."""
-    uri = path.absolute().as_uri()
     try:
-        db = SqliteDatabase(uri, flags=READ_ONLY)
-        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db = looked_at(path, "mode=ro")
         db.pragma("user_version")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        db = SqliteDatabase(uri + "?immutable=1", flags=READ_ONLY)
+        db = looked_at(path, "immutable=1")
         db.pragma("user_version")
     db.pragma("mmap_size", _MMAP_BYTES)
+    return db
+
+
+def looked_at(path: Path, how: str, *, patience_ms: int = BUSY_TIMEOUT_MS) -> SqliteDatabase:
+    """Read a file; `immutable` looks at it alone, whatever lies beside it."""
+    db = SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=_READ_ONLY)
+    db.set_busy_timeout(patience_ms)
     return db
 
 

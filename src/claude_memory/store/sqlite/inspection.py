@@ -22,8 +22,8 @@ from claude_memory.store.model import Inspection, Integrity
 from claude_memory.store.sql import rows
 from claude_memory.store.sqlite import schema
 from claude_memory.store.sqlite.connection import (
-    READ_ONLY,
     SqliteDatabase,
+    looked_at,
     on_network,
     open_read_only,
     translated,
@@ -161,8 +161,7 @@ def files_read(path: Path) -> dict[str, tuple[int, int]]:
 def is_sound(path: Path) -> bool:
     """Whether a file passes SQLite's own check; StoreFault if that cannot be told."""
     try:
-        with _translated(path), contextlib.closing(_looked_at(path, "mode=ro")) as db:
-            db.set_busy_timeout(_LOCK_WAIT_MS)
+        with _translated(path), contextlib.closing(looked_at(path, "mode=ro")) as db:
             return db.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)]
     except StoreCorrupt:
         return False
@@ -189,7 +188,7 @@ def check_file(path: Path, *, in_use: bool = False) -> None:
     Of one that others may be writing to, only the latter.
     """
     try:
-        with contextlib.closing(_looked_at(path, "mode=ro" if in_use else "immutable=1")) as db:
+        with contextlib.closing(looked_at(path, "mode=ro" if in_use else "immutable=1")) as db:
             schema.version(db)
             foreign = schema.foreign_objects(db)
             found = [] if in_use else [line for (line,) in db.execute("PRAGMA integrity_check(3)")]
@@ -208,15 +207,10 @@ def check_file(path: Path, *, in_use: bool = False) -> None:
 def own_words(path: Path) -> tuple[int, int]:
     """How many memories are told as the person's own words; none where that cannot be read."""
     statement = "SELECT count(*), coalesce(sum(space = 0), 0) FROM memories WHERE trust = 'user'"
-    with contextlib.suppress(apsw.Error), contextlib.closing(_looked_at(path, "immutable=1")) as db:
+    with contextlib.suppress(apsw.Error), contextlib.closing(looked_at(path, "immutable=1")) as db:
         own, everywhere = next(db.execute(statement))
         return int(own), int(everywhere)
     return 0, 0
-
-
-def _looked_at(path: Path, how: str) -> SqliteDatabase:
-    """`immutable` looks at the file alone, whatever lies beside it."""
-    return SqliteDatabase(f"{path.absolute().as_uri()}?{how}", flags=READ_ONLY)
 
 
 @contextlib.contextmanager
@@ -275,8 +269,7 @@ def foreign_database(path: Path) -> Iterator[Any]:
     StoreFault if it is none, or cannot be read: it may hold anything.
     """
     try:
-        with contextlib.closing(_looked_at(path, "mode=ro")) as db:
-            db.set_busy_timeout(_FOREIGN_WAIT_MS)
+        with contextlib.closing(looked_at(path, "mode=ro", patience_ms=_FOREIGN_WAIT_MS)) as db:
             db.row_trace = lambda cursor, row: dict(
                 zip((name for name, *_ in cursor.getdescription()), row, strict=True)
             )
