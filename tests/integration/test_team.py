@@ -38,9 +38,8 @@ from claude_memory.settings import Settings
 from claude_memory.store import open_store
 from claude_memory.store.model import EventFilter, Review, Strength
 from claude_memory.store.postgres import migrations, team_store
-from claude_memory.store.postgres.moving import from_file
 from claude_memory.store.postgres.team_server import conninfo
-from claude_memory.store.postgres.team_store import PostgresStore
+from claude_memory.store.postgres.team_store import PostgresStore, from_file
 from claude_memory.store.sql.feed import ITEMS, FeedBatch, Sender
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

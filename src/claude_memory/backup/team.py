@@ -80,7 +80,7 @@ class Team:
         with server_at(url) as store:
             members = [Member(*row) for row in store.members()]
             if bring:
-                from claude_memory.store.postgres.moving import from_file
+                from claude_memory.store.postgres.team_store import from_file
                 from claude_memory.store.sqlite.store import SqliteStore
 
                 with contextlib.closing(SqliteStore(path, self.home)) as own:

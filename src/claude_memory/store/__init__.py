@@ -57,7 +57,7 @@ def refresh_copy(home: Path, settings: Settings, store: Store, *, at_once: bool 
     is_fresh = target.exists() and time.time() - target.stat().st_mtime < _COPY_SECONDS
     if not is_server(settings.store) or (is_fresh and not at_once):
         return False
-    from claude_memory.store.postgres.moving import to_file
+    from claude_memory.store.postgres.team_store import to_file
 
     to_file(store, target, whole=False)
     return True
