@@ -27,6 +27,7 @@ from claude_memory.platform.files import reads_only
 from claude_memory.store.base import Pool
 from claude_memory.store.postgres import migrations
 from claude_memory.store.postgres.migrations import PERSONAL, SCHEMA
+from claude_memory.store.sql.archive import words_of
 from claude_memory.store.sql.write import Terms
 
 CONNECT_SECONDS = 10
@@ -42,10 +43,9 @@ _SAFE = ("require", "verify-ca", "verify-full")
 
 # --- statements
 
-_TOLD = """SELECT x.space || '_' || x.term FROM lexicon x
-    JOIN unnest(CAST(? AS bigint[]), CAST(? AS text[])) d (space, term)
-        ON x.space = d.space AND x.term = d.term"""
-_UNTOLD = """DELETE FROM lexicon x USING keys_gone(CAST(? AS text[])) g (key)
+_UNTELL = """DELETE FROM lexicon x USING keys_gone(ARRAY(SELECT t.space || '_' || t.term FROM lexicon t
+        JOIN unnest(CAST(? AS bigint[]), CAST(? AS text[])) d (space, term)
+            ON t.space = d.space AND t.term = d.term)) g (key)
     WHERE x.space = CAST(split_part(g.key, '_', 1) AS bigint)
       AND x.term = substr(g.key, strpos(g.key, '_') + 1)"""
 
@@ -180,8 +180,6 @@ class PostgresDatabase:
         self.execute("UPDATE messages SET words = ? WHERE number = ?", (self._words(after), message))
 
     def _words(self, text: str) -> list[str]:
-        from claude_memory.store.sql.archive import words_of
-
         return self.question(words_of(text))
 
     def question(self, words: Sequence[str]) -> list[str]:
@@ -251,10 +249,7 @@ class TermWriter:
         put = {one for keys, _ in self._puts.values() for one in keys}
         gone = [(space, term) for space, term in self._dropped if f"{space}_{term}" not in put]
         if gone:
-            places = [list(place) for place in zip(*gone, strict=True)]
-            told = [one for (one,) in self._db.execute(_TOLD, places)]
-            if told:
-                self._db.execute(_UNTOLD, (told,))
+            self._db.execute(_UNTELL, [list(places) for places in zip(*gone, strict=True)])
         self._puts.clear()
         self._dropped.clear()
 
@@ -381,8 +376,8 @@ class TeamServer(Pool):
             raise StoreFault(f"{self.where} has schema {number}, not {migrations.CURRENT}: {whom}")
         rights = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
         if connection.execute(rights).fetchone() != (False,):
-            own = "use one that `team invite` made"
-            raise StoreFault(f"this login of {self.where} passes row security by: {own}")
+            where = f"this login of {self.where}"
+            raise StoreFault(f"{where} passes row security by: use one that `team invite` made")
         row = connection.execute("SELECT p.number, memory_team() FROM people p").fetchone()
         if row is None or row[1] is None:
             named = f" {self._team!r}" if self._team else ""
