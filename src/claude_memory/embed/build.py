@@ -240,7 +240,6 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same weights make the same wheel
 
 
 def wheel(folder: Path) -> Path:
-    """Write the wheel into a folder; returns its path."""
     model, tokenizer = converted()
     module, info = CARRIED, f"{CARRIED}-{VERSION}.dist-info"
     about = f"The sentence model of claude-memory, from {PACKAGE} (Apache-2.0)."

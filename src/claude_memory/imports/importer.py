@@ -61,8 +61,6 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import added, and what it passed over."""
-
     files: int = 0
     sessions: int = 0
     messages: int = 0

@@ -192,10 +192,9 @@ class Matrices:
         given = db.execute(_GIVEN, ("vectors",)).get
         for path in self._files(wanted):
             copy = copy_at(path)
-            if copy is not None and copy.is_for(wanted) and copy.last_seq <= given:
-                filed = copy.load(self._folder)
-                if filed is not None:
-                    return Matrix(copy, filed)
+            is_ours = copy is not None and copy.is_for(wanted) and copy.last_seq <= given
+            if copy and is_ours and (filed := copy.load(self._folder)) is not None:
+                return Matrix(copy, filed)
         return Matrix(wanted._replace(dead_seq=int(db.execute(_GIVEN, ("dead_vectors",)).get)))
 
     def _files(self, wanted: MatrixCopy) -> list[Path]:

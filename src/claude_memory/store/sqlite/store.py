@@ -146,8 +146,6 @@ class SqliteMemories(Memories):
 
 
 class SqliteStore(Store):
-    """One SQLite file."""
-
     memories: SqliteMemories
 
     def __init__(
@@ -208,7 +206,6 @@ class _Look:
         return [id_ for id_ in ids if id_ in through]
 
     def _all_passing(self) -> list[int]:
-        """Every passage in scope that the filter lets through."""
         statement = f"""SELECT q.id FROM memories m JOIN passages q ON q.memory = m.number
             WHERE m.space IN (SELECT value FROM json_each(:spaces)) AND {self._condition}"""
         values = {**self._values, "spaces": rows.id_list(self.spaces)}
@@ -216,12 +213,11 @@ class _Look:
 
     # --- words
 
-    def totals(self) -> tuple[int, float]:
+    def totals(self) -> Any:
         """How many passages there are in scope, and their summed length."""
         statement = """SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0.0) FROM spaces
             WHERE number IN (SELECT value FROM json_each(?))"""
-        passages, length = next(self._db.execute(statement, (rows.id_list(self.spaces),)))
-        return int(passages), float(length)
+        return next(self._db.execute(statement, (rows.id_list(self.spaces),)))
 
     def counts(self, terms: Iterable[str]) -> dict[str, dict[int, int]]:
         """How many passages hold each term, by the spaces in which any holds it."""
