@@ -116,8 +116,6 @@ class Rows(psycopg.ClientCursor[Any]):
 
 
 class PostgresDatabase:
-    """A connection within a transaction; see `store.base`."""
-
     # A transaction that is still open may have numbers below those that are committed: they come first. What
     # lies ahead of all transactions was made at the server that this one was copied from.
     settled = """(xid < pg_snapshot_xmin(pg_current_snapshot())
@@ -284,8 +282,7 @@ def conninfo(url: str) -> str:
     return make_conninfo(**{name: str(value) for name, value in given.items() if value is not None})
 
 
-def address(url: str) -> str:
-    """The server as it may be shown."""
+def address(url: str) -> str:  # as it may be shown
     given = _given(url)
     return (
         f"PostgreSQL at {given.get('host') or 'this machine'}, database {given.get('dbname') or ''}".rstrip()
@@ -330,8 +327,6 @@ def translated(where: str) -> Iterator[None]:
 
 
 class TeamServer(Pool):
-    """All connections of this process to one team's store."""
-
     def __init__(self, url: str, *, patience_ms: int = LOCK_MS) -> None:
         super().__init__()
         self.where = address(url)
