@@ -93,7 +93,7 @@ def test_the_nine_parts_of_an_agents_summary_are_told_apart() -> None:
     ]
     assert found.items("pending") == ["Mail with the link", "Tests for the mail"]
     assert found.text("next") == "Make `test_send_link` pass."
-    assert [(one.path, len(one.code)) for one in found.sections()] == [
+    assert [(path, len(code)) for path, _, code in found.sections()] == [
         ("app/tasks.py", 1),
         ("app/mail.py", 0),
     ]

@@ -113,7 +113,11 @@ def _walk(value: Any, exclude: tuple[str, ...]) -> Any:
 def _tool(call: Mapping[str, Any], exclude: tuple[str, ...]) -> dict[str, Any]:
     given = call["tool_input"] if isinstance(call["tool_input"], Mapping) else {}
     if _touches_private(given, exclude):
-        kept = {key: value for key, value in given.items() if key in _NAME_KEYS or _is_short_path(key, value)}
+        short = {
+            key for key, value in given.items() if isinstance(value, str) and len(value) <= _PATH_CHARACTERS
+        }
+        named = {key for key in short if _PATH_KEY.search(str(key))} | _NAME_KEYS
+        kept = {key: value for key, value in given.items() if key in named}
         for key in _COMMAND_KEYS:
             if isinstance(command := given.get(key), str):
                 # A command that writes may carry the content itself.
@@ -169,11 +173,6 @@ def _spelled(word: str) -> Iterator[str]:
             yield one
         else:
             waiting += [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")]
-
-
-def _is_short_path(key: Any, value: Any) -> bool:
-    short = isinstance(value, str) and len(value) <= _PATH_CHARACTERS
-    return short and _PATH_KEY.search(str(key)) is not None
 
 
 def _identified(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -267,7 +267,8 @@ def _poor(made: SummaryBook) -> list[_Question]:
         own = made.shelf.of(session)
         poor = [one for one in own if one.provider == RULES and one.kind != OPEN]
         kept = {one.boundary: one for one in poor if one.part("summariser").get("tries", 0) < MAX_TRIES}
-        for took in made.materials(session) if kept and not any(one.erased for one in own) else ():
+        erased = any(one.part("summariser").get("erased") for one in own)
+        for took in made.materials(session) if kept and not erased else ():
             one = kept.get(took.stretch.boundary)
             if one is not None and took.exchanges:
                 waiting.append(((one, took), one.id, took.exchanges, took.summary))

@@ -82,7 +82,7 @@ def summarise(
     pending = _once(_pending(exchanges, open_tasks, written))
     typed = _typed(exchanges, memories)
     told = "\n\n".join(filter(None, _executive(exchanges, going_on, written, pending)))
-    quoted = [(section.path, code) for section in written.sections() for code in section.code]
+    quoted = [(path, code) for path, _, codes in written.sections() for code in codes]
     named = ((path, code, _DEFINITION.search(code)) for path, code in quoted[-MAX_SNIPPETS:])
     whole = {
         "executive": told or clipped(written.rest, 900) or "Nothing was asked or done.",
@@ -207,7 +207,7 @@ def _files(
             if each.commits:
                 purposes[path] = each.commits[-1].subject
         moved |= _moved(each)
-    noted = {section.path: section.text for section in written.sections()}  # what is said of it last
+    noted = {path: text for path, text, _ in written.sections()}  # what is said of it last
     for named, text in reversed(noted.items()):
         purposes |= {path: text for path in counts if text and calls.same_file(named, path)}
     before = {name: old for old, name in moved.items() if name}

@@ -74,11 +74,6 @@ class KeptSummary:
         return str(self.part("summariser").get("provider") or "")
 
     @property
-    def erased(self) -> bool:
-        """Whether something was taken out of it that must not come back."""
-        return bool(self.part("summariser").get("erased"))
-
-    @property
     def worth(self) -> int:
         """A boundary says exactly what was taken, the agent's own summary more of it; a model was paid."""
         paid, told = self.provider not in ("", RULES), bool(self.part("source").get("agent_summary"))
@@ -280,7 +275,8 @@ class Shelf:
             # The numbers of files that cannot be read count too: nothing is ever written over.
             number = old.number if old else 1 + max(self._numbers(session), default=0)
             kept = KeptSummary(session, number, document)
-            if old and (old.erased or kept.worth <= old.worth):
+            # What something was taken out of must not come back.
+            if old and (old.part("summariser").get("erased") or kept.worth <= old.worth):
                 kept = old
             else:
                 self._write(kept)

@@ -51,15 +51,6 @@ _PATH = re.compile(r"`?((?:[\w.@~:+-]*[\\/])*[\w.@+-]+\.\w{1,8})`?")
 
 
 @dataclass(frozen=True, slots=True)
-class FileNote:
-    """One file that the summary speaks of: what it is for, and the code it quotes."""
-
-    path: str
-    text: str
-    code: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class AgentSummary:
     """The parts of a summary by name; `rest` is the text of one that has no such parts."""
 
@@ -77,15 +68,14 @@ class AgentSummary:
         """The entries of a part, each in one line."""
         return [text for block in blocks(self.parts.get(name, "")) if (text := plain(block))]
 
-    def sections(self) -> list[FileNote]:
-        """The files of the part on files and code; what names no file is left out."""
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        """The files of the part on files and code: each with what it is for, and the code that is quoted."""
         found = []
         for block in blocks(self.parts.get("files", "")):
             if path := _PATH.search(block.splitlines()[0][:HEADING_CHARACTERS]):
                 said = plain(block)
                 text = said.partition(path[1])[2].lstrip("`): —-–") if path[1] in said else said
-                code = tuple(quoted[1].strip("\n") for quoted in _CODE.finditer(block))
-                found.append(FileNote(path[1], text, code))
+                found.append((path[1], text, [code.strip("\n") for code in _CODE.findall(block)]))
         return found
 
 

@@ -73,28 +73,23 @@ def exchanges(session: SessionId, messages: Iterable[Message], cwd: str = "") ->
 
 
 def _starts(message: Message, running: Sequence[Message]) -> bool:
+    """Whether a message begins a new request, or goes on with what is running."""
     if message.role == "task" or message.manner == "plan":
         return True
-    if message.speaker == "person" and message.manner not in _ADDED:
-        return _is_new_request(message, running)
     if message.manner == "command":
         named = message.text.lstrip().startswith("/") or "<command-name>" in message.text[:400]
         # Without a name it is what a command expands to, or a skill that the agent itself loaded.
         return named and (_outcome(running) is not Outcome.OPEN or not _has_work(running))
-    scheduled = message.role == "user" and message.manner == "notification"
-    return scheduled and not message.text.lstrip().startswith(("<", "["))
-
-
-def _is_new_request(message: Message, running: Sequence[Message]) -> bool:
-    """Whether a person's prompt asks for something new, or goes on with what is running."""
+    if message.speaker != "person" or message.manner in _ADDED:
+        scheduled = message.role == "user" and message.manner == "notification"
+        return scheduled and not message.text.lstrip().startswith(("<", "["))
     outcome, worked = _outcome(running), _has_work(running)
-    if not (worked or _is_request(running[0])):
-        return True
-    if message.manner == "queued":
+    begun = worked or _is_request(running[0])
+    if begun and message.manner == "queued":
         last = next((one for one in reversed(running) if one.role == "assistant"), message)
         # Unless the agent's last words announced its next step.
         return outcome is Outcome.ANSWERED and last.manner != "said"
-    if outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
+    if not begun or outcome is Outcome.ANSWERED or message.at - running[-1].at > SAME_WORK:
         return True
     return worked and outcome is Outcome.OPEN and message.manner != "after_interruption"
 
