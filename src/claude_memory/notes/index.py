@@ -68,10 +68,6 @@ class FileSource(NamedTuple):
     by_name: bool = True  # whether a file's name says what it holds; notes are notes, whatever their name
     projects: Mapping[str, ProjectId] = MappingProxyType({})  # by what a file may call them
 
-    def owns(self, path: str) -> bool:
-        """Whether a path belongs here; nothing does while the folder itself cannot be seen."""
-        return path.startswith(self.prefixes) and (self.root is None or self.root.is_dir())
-
     def memory(self, path: Path, piece: Piece, file: _File) -> StoredMemory:
         """The memory that a piece is; what names its project belongs there."""
         at = piece.created_at or datetime.fromtimestamp(file.modified / 1e9, UTC)
@@ -147,8 +143,11 @@ class FileIndex:
         listed = [(source, path) for source in sources for path in source.paths]
         self.done.files = len(listed)
         present = {str(path) for _, path in listed}
-        lost = [path for path in self.known if path not in present]
-        self.gone = {path: self.known[path] for path in lost if any(each.owns(path) for each in sources)}
+        # Nothing is lost while the folder itself cannot be seen.
+        seen = [source for source in sources if source.root is None or source.root.is_dir()]
+        inside = tuple(prefix for source in seen for prefix in source.prefixes)
+        lost = (path for path in self.known if path not in present and path.startswith(inside))
+        self.gone = {path: self.known[path] for path in lost}
         for source, path in listed:
             if out_of_time():
                 break

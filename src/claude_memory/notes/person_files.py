@@ -47,9 +47,6 @@ def moment(text: str) -> datetime | None:
         return None
 
 
-# --- session logs
-
-
 class SessionLine(NamedTuple):
     """What one session was: the line's fields, and where it stands."""
 

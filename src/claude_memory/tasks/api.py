@@ -51,8 +51,7 @@ class MemoryAPI:
 
     @property
     def memory_manager(self) -> MemoryAPI:
-        """The tasks themselves, by the name under which programs know them."""
-        return self
+        return self  # by the name under which programs know them
 
     @property
     def context_manager(self) -> ContextKeeper:
@@ -67,8 +66,6 @@ class MemoryAPI:
     def signed(self, by: str) -> MemoryAPI:
         """The same tasks; what is written is marked as this one's."""
         return MemoryAPI(storage=self.storage, by=by)
-
-    # --- scratchpad: can be rewritten, every earlier text is kept
 
     def create_scratchpad(
         self, task: str, content: str = "", *, session: str | None = None, by: str | None = None
@@ -120,8 +117,6 @@ class MemoryAPI:
         begun = Part.SCRATCHPAD in record.files
         return documents.versions(self._checked_path(record, Part.SCRATCHPAD)) if begun else None
 
-    # --- plan: written once, amendments stand below it
-
     def create_plan(
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()
     ) -> Path:
@@ -162,8 +157,6 @@ class MemoryAPI:
     def get_plan(self, task: str, *, session: str | None = None) -> str | None:
         """The plan as it was written, without its amendments."""
         return next((entry.text for entry in self._entries(self._find(task, session), Part.PLAN)), None)
-
-    # --- progress: entries are added, none is ever changed
 
     def append_progress(
         self, task: str, content: str, *, session: str | None = None, marks: Sequence[str] = ()

@@ -128,7 +128,7 @@ def _entry(number: int, chunk: bytes) -> Entry:
     text = _ESCAPED.sub(lambda m: ("&" + m[1][4:] + "lt;" if m[1] else "<") + m[2], text)
     if match is None:
         return Entry(number, text, marks=(UNSEALED,))
-    marks = tuple(mark.strip() for mark in (match[3] or "").split(";") if mark.strip())
+    marks = tuple(filter(None, map(str.strip, (match[3] or "").split(";"))))
     return Entry(number, text, moment(match[1]), match[2], marks)
 
 

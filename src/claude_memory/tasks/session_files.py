@@ -173,21 +173,17 @@ class SessionManager:
         return archives
 
     def restore_session(self, named: str) -> Session:
-        """Bring an archived session back to where it stood; its archive goes once all of it is there."""
+        """Bring an archived session back to where it stood, whole from the first moment anybody sees it.
+
+        Its archive goes once all of it is there.
+        """
+        import shutil
+        import zipfile
+
         archives = [path for folder in self.storage.folders for path in (folder / "archive").glob("*.zip")]
         by_name = {path.stem: self.storage.inside(path) for path in archives}
         missing = f"archived session {named!r}; archived: {', '.join(sorted(by_name)) or 'none'}"
         path = by_name[meant(named, list(by_name), missing)]
-        target = self._unpacked(path)
-        for archive in filter(None, (path, self.storage.copy_of(path))):
-            archive.unlink(missing_ok=True)
-        return self.get_session(target.name)
-
-    def _unpacked(self, path: Path) -> Path:
-        """The folder of an archived session, whole from the first moment anybody sees it."""
-        import shutil
-        import zipfile
-
         folder = path.parent.parent / "sessions"
         try:
             with zipfile.ZipFile(path) as archive:
@@ -207,7 +203,9 @@ class SessionManager:
         for item, text in content.items():
             self.storage.bring_back(half.joinpath(*item.parts[1:]), text)
         half.rename(target)
-        return target
+        for archived in filter(None, (path, self.storage.copy_of(path))):
+            archived.unlink(missing_ok=True)
+        return self.get_session(target.name)
 
 
 def read_session(storage: Storage, folder: Path) -> Session:
