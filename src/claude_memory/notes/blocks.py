@@ -119,7 +119,7 @@ def updated(text: str, name: str, wanted: Sequence[str]) -> str:
 def drawn_block(name: str, wanted: Sequence[str]) -> list[str]:
     """A block's lines, marks and all; nothing in it can end it."""
     clean = [" ".join(line.splitlines()).replace("<!--", "").replace("-->", "").rstrip() for line in wanted]
-    hashes = "".join(f" {_hash(line)}" for line in clean)
+    hashes = "".join(f" {short(line)}" for line in clean)
     return [f"{_BEGIN}{name}{_CLOSE}", *clean, f"{_END}{name}{hashes}{_CLOSE}"]
 
 
@@ -152,7 +152,7 @@ def _written(lines: Sequence[str], hashes: list[str]) -> tuple[tuple[str, ...], 
     machine: list[str] = []
     human: list[str] = []
     for line in lines:
-        mark = _hash(line.rstrip("\r"))
+        mark = short(line.rstrip("\r"))
         if mark in hashes:
             del hashes[: hashes.index(mark) + 1]
             machine.append(line.rstrip("\r"))
@@ -161,10 +161,6 @@ def _written(lines: Sequence[str], hashes: list[str]) -> tuple[tuple[str, ...], 
     return tuple(machine), tuple(human)
 
 
-def _hash(line: str) -> str:
-    return short(line.encode("utf-8", "surrogatepass"), 3)
-
-
-def short(content: bytes, size: int) -> str:
+def short(text: str, size: int = 3) -> str:
     """A hash as twice `size` hexadecimal digits."""
-    return str(blake2b(content, digest_size=size).hexdigest())
+    return str(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest())

@@ -269,7 +269,7 @@ def _of_note(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:
     """A markdown file by its headings; what agents added, line by line."""
     if by_agent:
         for number, text in lines:
-            yield Piece(f"added:{_hash(text)}", Kind.NOTE, text, number, f"{path.stem}: {text}")
+            yield Piece(f"added:{blocks.short(text, 8)}", Kind.NOTE, text, number, f"{path.stem}: {text}")
         return
     invitation = plain_files.INVITATIONS.get(path.name)
     said = [item for item in lines if item[1] != invitation and not _COMMENT.match(item[1])]
@@ -291,7 +291,9 @@ def _of_memory(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:
         if row and _DAY.match(row[0]):
             day, what, why = row
             body = f"{what}\nWhy: {why}" if why.strip(" -–—") else what
-            yield Piece(f"decision:{_hash(what)}", Kind.DECISION, body, number, created_at=moment(day))
+            yield Piece(
+                f"decision:{blocks.short(what, 8)}", Kind.DECISION, body, number, created_at=moment(day)
+            )
         else:
             rest.append((number, line))
     if not by_agent:
@@ -314,7 +316,7 @@ def _of_lessons(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:
         text = "\n".join(parts)
         dated = _DATED.match(text)
         lesson, at = (text[dated.end() :], moment(dated[1])) if dated else (text, None)
-        yield Piece(f"item:{_hash(text)}", Kind.LESSON, lesson, number, created_at=at)
+        yield Piece(f"item:{blocks.short(text, 8)}", Kind.LESSON, lesson, number, created_at=at)
 
 
 def _of_buffer(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:  # noqa: ARG001
@@ -322,13 +324,9 @@ def _of_buffer(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]: 
     for number, line in lines:
         entry = buffer.entry_of(line)
         if entry and entry.label == buffer.NOTE:
-            key = f"said:{_hash(f'{entry.label}:{entry.text}:{entry.session}')}"
+            key = f"said:{blocks.short(f'{entry.label}:{entry.text}:{entry.session}', 8)}"
             piece = Piece(key, Kind.NOTE, entry.text, number, created_at=entry.at)
             yield piece._replace(session=entry.session)
 
 
 _READERS = {"MEMORY.md": _of_memory, "lessons.md": _of_lessons, "working-buffer.md": _of_buffer}
-
-
-def _hash(text: str) -> str:
-    return blocks.short(text.encode("utf-8", "surrogatepass"), 8)

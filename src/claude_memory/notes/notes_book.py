@@ -244,10 +244,17 @@ class NotesBook:
         """What the logs of the last days settled and MEMORY.md does not say yet."""
         import difflib
 
-        path = self.files.memory
+        files, since = self.files, f"{_today() - timedelta(days=days - 1)}"
+        path = files.memory
         before = plain_files.read_bytes(path).decode("utf-8", "surrogateescape")
-        lines = tuple(self._not_distilled_yet(before, _today() - timedelta(days=days - 1)))[:MOST_PROPOSED]
-        proposal = Proposal(lines, "")
+        known, fresh = _words(before), dict[str, str]()  # each by its words, so that none comes twice
+        for log in sorted((files.base / "memory").glob("????-??-??.md")):
+            if log.stem >= since and files.inside(log):
+                for text in (text for _, line in read_lines(log).lines for text in _lasting(line)):
+                    words = _words(text)
+                    if words not in known:
+                        fresh.setdefault(words, f"- {log.stem}: {text}")
+        proposal = Proposal(tuple(fresh.values())[:MOST_PROPOSED], "")
         after = plain_files.with_block(before, path, blocks.DISTILLED, proposal.added)
         names = ("MEMORY.md", "MEMORY.md, with what was distilled")
         diff = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
@@ -257,17 +264,6 @@ class NotesBook:
         """Add what was proposed, to whatever the file says by now."""
         self.files.change_block(blocks.DISTILLED, proposal.added)
         self._written(self.files.memory)
-
-    def _not_distilled_yet(self, memory: str, since: date) -> Iterator[str]:
-        files, known, seen = self.files, _words(memory), {""}
-        for path in sorted((files.base / "memory").glob("????-??-??.md")):
-            if path.stem < f"{since:%Y-%m-%d}" or not files.inside(path):
-                continue
-            for text in (text for _, line in read_lines(path).lines for text in _lasting(line)):
-                words = _words(text)
-                if words not in known and words not in seen:
-                    seen.add(words)
-                    yield f"- {path.stem}: {text}"
 
     def unapproved(self, *, repo: bool) -> list[Path]:
         """Files of the project's folder that came with a clone, and that the person never took over."""

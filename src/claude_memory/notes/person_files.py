@@ -95,19 +95,15 @@ def put_session(home: Path, line: SessionLine, *, written_before: str = "") -> s
     def change(text: str) -> str:
         lines = text.splitlines(keepends=True)
         place = next((place for place, raw in enumerate(lines) if _is_ours(raw, line.session_id)), None)
-        if place is not None and written_before and _hash(lines[place]) != written_before:
+        if place is not None and written_before and short(lines[place].strip(), 6) != written_before:
             return text
-        hashes.append(_hash(made))
+        hashes.append(short(made.strip(), 6))
         if place is None:
             return with_line(text, made)
         return "".join([*lines[:place], made, *lines[place + 1 :]])
 
     edit(home / "sessions" / f"{line.date}.jsonl", change, home=home)
     return hashes[-1]
-
-
-def _hash(line: str) -> str:
-    return short(line.strip().encode("utf-8", "surrogatepass"), 6)
 
 
 def _is_ours(raw: str, session: str) -> bool:

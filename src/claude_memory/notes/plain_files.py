@@ -135,7 +135,7 @@ def edit(path: Path, change: Callable[[str], str], *, home: Path) -> bool:
 
     files.require_writing(f"writing {path.name}")
     # The one lock of a file is kept in the home: no lock file ever stands in a repository.
-    name = blocks.short(os.fsencode(os.path.realpath(path)), 12)
+    name = blocks.short(os.path.realpath(path), 12)
     lock = files.private_folder(home / "cache" / "locks") / f"{name}.lock"
     busy = f"{path} is being written by another process: try again"
     with locks.held(lock, wait_seconds=WAIT_SECONDS, conflict=busy):

@@ -43,17 +43,11 @@ def clean(text: str) -> str:
 
 def plain(text: str) -> str:
     """The text in one line, without tags, control, zero-width, bidirectional and unassigned characters."""
-    if text.isascii() and text.isprintable():
-        return _untagged(text)
-    visible = "".join(
-        character
-        for character in text
-        if character in _KEPT_CONTROLS or unicodedata.category(character) not in _HIDDEN_CATEGORIES
-    )
-    return _untagged(_UNSEEN.sub("", visible).translate(_ANGLES))
-
-
-def _untagged(text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        visible = (
+            c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in _HIDDEN_CATEGORIES
+        )
+        text = _UNSEEN.sub("", "".join(visible)).translate(_ANGLES)
     return _SPACE.sub(" ", _OPENING.sub("‹", _TAG.sub("", text))).strip()
 
 
