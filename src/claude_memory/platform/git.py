@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import select
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -253,6 +252,8 @@ def changed_files(root: Path) -> Iterator[Callable[[], tuple[str, ...]]]:
     os.close(end)
 
     def names() -> tuple[str, ...]:
+        import select  # which hooks that ask no git need not load
+
         text = b""
         while text.count(b"\0") < MAX_FILES:
             if not select.select([pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
