@@ -149,7 +149,7 @@ def _other_call(command: str, past: Sequence[Failure], *, is_at_root: bool) -> L
 def _same_check(command: str, past: Sequence[Failure]) -> Line | None:
     """The same check of the same thing failed in another session, and passed later there."""
     tests = set(_ONE_TEST.findall(command))
-    narrow = bool(tests or re.search(r"\s(?:-run|-k|-t)\b", command))
+    narrow = tests or re.search(r"\s(?:-run|-k|-t)\b", command)
     checks = dict(checks_of(command))
     for failure in past:
         before = dict(checks_of(failure.command)).get(failure.family)

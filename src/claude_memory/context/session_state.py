@@ -60,7 +60,8 @@ class SessionState:
     def expect_agent(self, tool_use_id: str, kind: str, prompt: str, *, told: bool = False) -> None:
         """A sub-agent of this kind is about to start with this prompt, which may hold its context already."""
         call = _name(tool_use_id) if tool_use_id else f"{time.time_ns():020d}"
-        self._create(f"agent-{_word(kind)}-{call}", ("t" if told else "-") + prompt)
+        # Without hyphens in it one kind is not the beginning of another.
+        self._create(f"agent-{_name(kind).replace('-', '_')}-{call}", ("t" if told else "-") + prompt)
 
     def started_agent(self, kind: str, by: str = "") -> tuple[str, bool]:
         """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
@@ -72,7 +73,7 @@ class SessionState:
         answer = f"started-{_name(by)}"
         noted = self.read(answer) if by else None
         if noted is None:
-            names = self._markers(f"agent-{_word(kind)}-")
+            names = self._markers(f"agent-{_name(kind).replace('-', '_')}-")
             waiting = [name for name in names if age_seconds(f"{self._folder}/{name}") < _PENDING_SECONDS]
             for name in waiting if len(waiting) > 1 else ():
                 self.note(name, (self.read(name) or "-")[0])
@@ -158,11 +159,6 @@ def _unlink(path: str) -> None:
         os.unlink(path)  # noqa: PTH108
     except OSError:
         return
-
-
-def _word(kind: str) -> str:
-    """A name without hyphens, so that one kind is not the beginning of another."""
-    return _name(kind).replace("-", "_")
 
 
 def _name(value: str) -> str:
