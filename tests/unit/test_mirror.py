@@ -235,7 +235,10 @@ def test_short_writes_are_finished(tmp_path: Path, ledger: Ledger, monkeypatch: 
     assert bodies(tmp_path) == ["a body longer than seven bytes"]
 
 
-def test_flush_does_not_wait_for_another_and_purge_waits_only_so_long(tmp_path: Path, ledger: Ledger) -> None:
+def test_flush_does_not_wait_for_another_and_purge_waits_only_so_long(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "LOCK_WAIT_SECONDS", 0.05)
     ledger.record("mine", id_="m1")
     mirror.flush(tmp_path, ledger)
     ledger.record("next")
@@ -243,7 +246,7 @@ def test_flush_does_not_wait_for_another_and_purge_waits_only_so_long(tmp_path: 
         assert free
         assert mirror.flush(tmp_path, ledger) == 0
         with pytest.raises(Conflict):
-            mirror.purge(tmp_path, ["m1"], wait_seconds=0.05)
+            mirror.purge(tmp_path, ["m1"])
     assert mirror.flush(tmp_path, ledger) == 1
 
 
@@ -293,13 +296,14 @@ def test_a_long_flush_lets_a_purge_in(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mirror, "BATCH", 1)
+    monkeypatch.setattr(mirror, "LOCK_WAIT_SECONDS", 30)
     for number in range(2000):
         ledger.record(f"note {number}", id_=f"m{number}")
     mirror._flush_turn(tmp_path, ledger, datetime.now(UTC))
     flusher = threading.Thread(target=mirror.flush, args=(tmp_path, ledger))
     flusher.start()
     try:
-        assert mirror.purge(tmp_path, ["m0"], wait_seconds=30) == 1
+        assert mirror.purge(tmp_path, ["m0"]) == 1
         assert ledger.changes_since(mirror.CURRENT, 1)  # it did not have to wait for the end
     finally:
         ledger.mirrored = len(ledger.changes)

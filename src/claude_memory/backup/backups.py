@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import secrets
 import shutil
 import time
@@ -35,6 +34,7 @@ from claude_memory.platform.files import (
     put_in_place,
     reads_only,
     require_writing,
+    stays_inside,
     sync_file,
 )
 from claude_memory.platform.locks import try_lock
@@ -206,8 +206,7 @@ def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *
 
 
 def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
-    real, inside = Path(os.path.realpath(wanted)), Path(os.path.realpath(home))
-    if real.is_relative_to(inside) and not real.is_relative_to(inside / "backups"):
+    if stays_inside(wanted, home) and not stays_inside(wanted, home / "backups"):
         raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")
     if wanted.is_dir() or (not wanted.suffix and not wanted.exists()):
         names = (f"{_PREFIX}{datetime.now(UTC):{TIME}}{suffix}.zip" for suffix in ["", *range(-2, -1000, -1)])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput, NotFound, StoreCorrupt, StoreFault
-from claude_memory.platform.files import private_folder, write_atomically
+from claude_memory.platform.files import private_folder, stays_inside, write_atomically
 from claude_memory.platform.git import anybody_can_read, run_own
 
 OBJECT_STORES = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
@@ -106,14 +106,12 @@ def place_at(named: str, home: Path, *, sealed: bool) -> BackupPlace:
         return ObjectPlace(named)
     if "://" in named and kind != "file":
         raise InvalidInput(f"no place is known by {kind}://; a folder, s3://, gs://, az:// or git:REPOSITORY")
-    path = Path(named.removeprefix("file://")).expanduser().absolute()
-    return FolderPlace(path, home)
+    return FolderPlace(Path(named.removeprefix("file://")).expanduser().absolute(), home)
 
 
 class FolderPlace(BackupPlace):
     def __init__(self, root: Path, home: Path) -> None:
-        real, own = Path(os.path.realpath(root)), Path(os.path.realpath(home))
-        if real == own or real.is_relative_to(own):
+        if stays_inside(root, home):
             raise InvalidInput(f"a place for backups lies outside the home {home}")
         if root.exists() and not root.is_dir():
             raise InvalidInput(f"{root} is no folder")
@@ -127,11 +125,10 @@ class FolderPlace(BackupPlace):
         path = self._root / key
         with self._named():
             private_folder(path.parent)
-            try:
+            with suppress(FileExistsError):
                 write_atomically(path, content, new=new)
-            except FileExistsError:
-                return False
-        return True
+                return True
+        return False
 
     def objects(self, prefix: str) -> list[StoredObject]:
         with self._named():
@@ -170,12 +167,10 @@ class ObjectPlace(BackupPlace):
             return bytes(self._library.get(self._store, key).bytes())
 
     def write(self, key: str, content: bytes, *, new: bool = False) -> bool:
-        with self._named(key):
-            try:
-                self._library.put(self._store, key, content, mode="create" if new else "overwrite")
-            except self._library.exceptions.AlreadyExistsError:
-                return False
-        return True
+        with self._named(key), suppress(self._library.exceptions.AlreadyExistsError):
+            self._library.put(self._store, key, content, mode="create" if new else "overwrite")
+            return True
+        return False
 
     def objects(self, prefix: str) -> list[StoredObject]:
         with self._named(prefix):
@@ -329,10 +324,6 @@ def unsealed(identity: Any, content: bytes) -> bytes:
         raise StoreCorrupt("a piece of it is damaged") from None
 
 
-def _pyrage() -> Any:
-    return _library("pyrage", "encrypted backups")
-
-
 def _secret(setting: str) -> str:
     kind, _, name = setting.partition(":")
     if kind == "env" and name:
@@ -355,3 +346,6 @@ def _library(name: str, user: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise ConfigFault(f"{user} need {name}: install claude-memory-system[places]") from None
+
+
+_pyrage = partial(_library, "pyrage", "encrypted backups")

@@ -106,13 +106,7 @@ def _flush_turn(home: Path, store: Store, now: datetime) -> int:
         return len(changes)
 
 
-def purge(
-    home: Path,
-    ids: Collection[str],
-    erased: Erasure | None = None,
-    *,
-    wait_seconds: float = LOCK_WAIT_SECONDS,
-) -> int:
+def purge(home: Path, ids: Collection[str], erased: Erasure | None = None) -> int:
     """Rewrite the mirror without the lines of these memories, and without those that hold what was erased.
 
     Returns the lines removed. `erased` gives what was erased from a project; the store writes down anew
@@ -122,7 +116,7 @@ def purge(
     removed, gone = 0, frozenset(ids)
     if not (gone or erased) or not paths(home):
         return 0
-    with locked(home, wait_seconds=wait_seconds):
+    with locked(home):
         for path in paths(home):
             temporary, changed = path.with_name(f".{path.name}.purge"), False
             temporary.unlink(missing_ok=True)  # of a process that was killed
@@ -155,10 +149,10 @@ def carry_out_erasures(home: Path, store: Store) -> int:
     return done.memories
 
 
-def locked(home: Path, *, wait_seconds: float = LOCK_WAIT_SECONDS) -> AbstractContextManager[None]:
+def locked(home: Path) -> AbstractContextManager[None]:
     """Hold the mirror still; waits for another process for a bounded time, then raises Conflict."""
     conflict = f"another process is writing {home / CURRENT}; try again"
-    return held(home / LOCK, wait_seconds=wait_seconds, conflict=conflict)
+    return held(home / LOCK, wait_seconds=LOCK_WAIT_SECONDS, conflict=conflict)
 
 
 def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:

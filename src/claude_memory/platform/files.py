@@ -18,7 +18,6 @@ from claude_memory.errors import Conflict, StoreFault
 FOLDER = ".claude-memories"  # of a project, in its repository
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-REPLACES_OPEN_FILES = os.name != "nt"  # whether a file that somebody has open can be replaced
 # In the home: the mark of a hook that found its interpreter or this package gone.
 HOOK_GONE = "cache/hook-gone"
 
