@@ -190,7 +190,7 @@ class PipedHome:
 
     def close(self) -> None:
         with contextlib.suppress(OSError), self._process:
-            pass  # closes its pipes and waits for it
+            pass  # closes the pipes, and waits
 
     def introduction(self) -> Introduction:
         return self._ask(introduced, "introduction")

@@ -52,11 +52,8 @@ class Child(Pipe):
         super().__init__(self._process.stdout, self._process.stdin)
 
     def end(self) -> None:
-        self._process.kill()
-        for stream in (self._sink, self._source):
-            with contextlib.suppress(OSError):
-                stream.close()
-        self._process.wait()
+        with contextlib.suppress(OSError), self._process:  # closes the pipes, and waits
+            self._process.kill()
 
 
 def parent_pipe() -> Pipe:

@@ -64,10 +64,9 @@ class _Cleaned(logging.Formatter):
 
 class _PrivateFile(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
-        path = Path(self.baseFilename)
-        files.private_folder(path.parent)
+        files.private_folder(Path(self.baseFilename).parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, flags, files.FILE_MODE)
+        descriptor = os.open(self.baseFilename, flags, files.FILE_MODE)
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name logging gives it

@@ -130,9 +130,8 @@ def redact_document(value: Any) -> Any:
 
 def _arguments(value: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
     """A command given word by word, without what its flags say is secret; other lists as they are."""
-    if not any(isinstance(word, str) and word.startswith("-") for word in value):
-        return value
-    if not all(isinstance(word, str) for word in value) or sum(map(len, value)) > _ARGUMENT_CHARACTERS:
+    is_command = all(isinstance(word, str) for word in value) and any(word.startswith("-") for word in value)
+    if not is_command or sum(map(len, value)) > _ARGUMENT_CHARACTERS:
         return value
     spans = find(" ".join(value))
     kept, place = [], 0

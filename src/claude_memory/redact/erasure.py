@@ -134,7 +134,7 @@ _ANCHOR = 12  # words; a longer sentence is told by its first words, then proved
 _MODULUS = 2**61 - 1
 _BASE = 1_000_003
 _SHORT_HASH = 0xFFFFFF  # enough to pass over nearly every place, too little to guess words by
-_MARK = "s"
+_HASH = re.compile(r"s(\d+)-([0-9a-f]+)-([0-9a-f]+)-(.*)", re.DOTALL)  # as `sentence_hash` writes it
 
 
 def sentence_hash(salt: str, project: str, text: str) -> str | None:
@@ -145,7 +145,7 @@ def sentence_hash(salt: str, project: str, text: str) -> str | None:
     start = 0
     for word in said[:_ANCHOR]:
         start = (start * _BASE + _number(salt, word)) % _MODULUS
-    return f"{_MARK}{len(said)}-{start & _SHORT_HASH:06x}-{_proof(salt, said)}-{project}"
+    return f"s{len(said)}-{start & _SHORT_HASH:06x}-{_proof(salt, said)}-{project}"
 
 
 class Hashed:
@@ -154,11 +154,9 @@ class Hashed:
     def __init__(self, by_salt: Mapping[str, Iterable[str]], projects: Collection[str] | None = None) -> None:
         self._anchors: dict[tuple[str, int], dict[int, list[tuple[int, str]]]] = {}
         for salt, hash_ in ((salt, hash_) for salt, hashes in by_salt.items() for hash_ in hashes):
-            parts = hash_.split("-", 3)
-            if len(parts) != 4 or not hash_.startswith(_MARK) or not parts[0][1:].isdecimal():
-                continue
-            length, start, proof, project = int(parts[0][1:]), int(parts[1], 16), parts[2], parts[3]
-            if projects is None or project in projects:
+            told = _HASH.fullmatch(hash_)
+            if told and (projects is None or told[4] in projects):
+                length, start, proof = int(told[1]), int(told[2], 16), told[3]
                 anchors = self._anchors.setdefault((salt, min(length, _ANCHOR)), {})
                 anchors.setdefault(start, []).append((length, proof))
 
