@@ -230,16 +230,12 @@ class HomeState:
 
 def load(home: Path) -> HomeState:
     """What is known; nothing where there is no such file or it cannot be read."""
+    kinds = {name: type(default) for name, default in asdict(HomeState()).items()}
     try:
-        document = json.loads((home / FILE).read_bytes())
-        usable = {
-            name: document[name]
-            for name, default in asdict(HomeState()).items()
-            if type(document.get(name)) is type(default)
-        }
+        told = json.loads((home / FILE).read_bytes()).items()
     except (OSError, ValueError, AttributeError, RecursionError):
         return HomeState()
-    return HomeState(**usable)
+    return HomeState(**{name: value for name, value in told if type(value) is kinds.get(name)})
 
 
 def note(folder: Path, /, **changed: Any) -> HomeState:

@@ -173,10 +173,10 @@ def examine(
 
 
 def _is_program(folder: Path, name: str) -> bool:
-    if is_program(name) or PurePosixPath(name).suffix.lower() in _TEXTS:
+    if PurePosixPath(name).suffix.lower() in _TEXTS:
         return is_program(name)
     with (folder / name).open("rb") as content:
-        return content.read(4).startswith(_HEADS)
+        return is_program(name) or content.read(4).startswith(_HEADS)
 
 
 def _settings(content: bytes, home: Path, with_settings: Agreement) -> tuple[list[RestoreChange], bytes]:
