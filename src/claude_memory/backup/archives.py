@@ -25,18 +25,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Self
 
-from claude_memory.backup.home_state import (
-    CHUNK,
-    DATABASE,
-    MAX_MANIFEST_BYTES,
-    MAX_TOTAL_BYTES,
-    NAME,
-    BackupEntry,
-    BackupManifest,
-    Skipped,
-    decode,
-    encode,
-)
+from claude_memory.backup import home_state
+from claude_memory.backup.home_state import NAME, BackupEntry, BackupManifest, Skipped
 from claude_memory.errors import NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import FILE_MODE, new_file, private_folder, sync_file
 from claude_memory.store.sql.rows import zstd
@@ -110,7 +100,7 @@ class BackupSource:
                     if copy.tell() != entry.size or digest != entry.sha256:
                         raise StoreCorrupt(f"{entry.path} is not what was backed up")
                     sync_file(copy)
-            check_file(folder / DATABASE)
+            check_file(folder / home_state.DATABASE)
 
     def report(self) -> BackupReport:
         manifest = self.manifest
@@ -148,7 +138,7 @@ def backup_file(path: Path) -> BackupSource:
             if size != left:
                 raise StoreCorrupt(f"{name} is not as long as it was")
             with (folder / name).open("wb") as target:
-                while left > 0 and (piece := content.read(min(CHUNK, left))):
+                while left > 0 and (piece := content.read(min(home_state.CHUNK, left))):
                     left -= target.write(piece)
         if missing:
             raise StoreCorrupt(f"{len(missing)} of its files are missing, among them {min(missing)!r}")
@@ -158,7 +148,7 @@ def backup_file(path: Path) -> BackupSource:
             name, _, content = next(members, ("", 0, io.BytesIO()))
             if name != NAME:
                 raise StoreCorrupt("it has no manifest, so it is no backup of claude-memory")
-            manifest = decode(content.read(MAX_MANIFEST_BYTES))
+            manifest = home_state.decode(content.read(home_state.MAX_MANIFEST_BYTES))
     except OSError as fault:
         raise NotFound(f"no backup at {path}: {fault.strerror}") from None
     return BackupSource(path, path.name, manifest, write)
@@ -173,7 +163,7 @@ class _PlainHeader(tarfile.TarInfo):
         if header.type == tarfile.GNUTYPE_LONGNAME:
             if not 0 <= header.size <= _LONGEST_NAME:
                 raise StoreCorrupt("a name in it is too long")
-        elif header.type not in _REGULAR or not 0 <= header.size <= MAX_TOTAL_BYTES:
+        elif header.type not in _REGULAR or not 0 <= header.size <= home_state.MAX_TOTAL_BYTES:
             raise StoreCorrupt(f"its entry {header.name[:80]!r} is no regular file")
         return header
 
@@ -220,7 +210,7 @@ def write_archive(manifest: BackupManifest, staging: Path, sink: BinaryIO, endin
                 info.compress_type, info.file_size = zipfile.ZIP_DEFLATED, entry.size
                 info.external_attr = (stat.S_IFREG | entry.mode) << 16
                 with archive.open(info, "w") as target:
-                    shutil.copyfileobj(content, target, CHUNK)
+                    shutil.copyfileobj(content, target, home_state.CHUNK)
         return
     packer: Any
     if ending == ".tar.gz":
@@ -235,7 +225,7 @@ def write_archive(manifest: BackupManifest, staging: Path, sink: BinaryIO, endin
 
 
 def _contents(manifest: BackupManifest, staging: Path) -> Iterator[tuple[BackupEntry, IO[bytes]]]:
-    encoded = encode(manifest)
+    encoded = home_state.encode(manifest)
     yield BackupEntry(NAME, len(encoded), "", FILE_MODE), io.BytesIO(encoded)
     for entry in manifest.files:
         with (staging / entry.path).open("rb") as source:

@@ -26,17 +26,8 @@ from claude_memory.backup.chunks import TIME, ListedBackup, time_in
 from claude_memory.backup.home_state import DATABASE, BackupManifest, Skipped
 from claude_memory.backup.restore import Agreement, examine
 from claude_memory.errors import Conflict, InvalidInput, MemoryFault, NotFound
-from claude_memory.platform import leftovers, logs
-from claude_memory.platform.files import (
-    disk_faults,
-    new_file,
-    private_folder,
-    put_in_place,
-    reads_only,
-    require_writing,
-    stays_inside,
-    sync_file,
-)
+from claude_memory.platform import files, leftovers, logs
+from claude_memory.platform.files import put_in_place, sync_file
 from claude_memory.platform.locks import try_lock
 from claude_memory.settings import Settings
 from claude_memory.store.base import Store
@@ -61,8 +52,8 @@ class Backups:
         `keep` leaves that many backups in the folder, and takes away the oldest.
         """
         file = _target(self.home, (target or self.home / "backups").absolute(), force=force, keep=keep)
-        with disk_faults(f"write the backup {file}"):
-            private_folder(file.parent)
+        with files.disk_faults(f"write the backup {file}"):
+            files.private_folder(file.parent)
             with home_state.staged(self.home, store) as (manifest, staging):
                 packed = file.with_name(f".{file.name[:100]}.{secrets.token_hex(6)}.tmp")
                 with leftovers.noted(self.home, packed):
@@ -73,14 +64,17 @@ class Backups:
 
     def stream(self, store: Store, sink: BinaryIO) -> None:
         """Write a backup as a `.tar.gz` to something that takes bytes, such as standard output."""
-        with disk_faults("write the backup"), home_state.staged(self.home, store) as (manifest, staging):
+        with (
+            files.disk_faults("write the backup"),
+            home_state.staged(self.home, store) as (manifest, staging),
+        ):
             write_archive(manifest, staging, sink, ".tar.gz")
             sink.flush()
 
     def verify(self, named: str | None, given: BinaryIO, id_: str | None = None) -> BackupReport:
         """Read every byte of a backup: its report has problems, and what restoring it would change."""
         report = BackupReport(Path(named or self.settings.backup_to))
-        with disk_faults(f"check {report.path}"):
+        with files.disk_faults(f"check {report.path}"):
             try:
                 with self._source(named, given, id_) as source, leftovers.temporary_folder() as folder:
                     report = source.report()
@@ -113,7 +107,7 @@ class Backups:
     def push(
         self, store: Store, named: str | None = None, *, keep: int | None = None, force: bool = False
     ) -> chunks.Pushed:
-        require_writing("`backup push`")
+        files.require_writing("`backup push`")
         to, key = self.settings.backup_to, self.settings.backup_key
         keep = self.settings.keep_backups if keep is None else keep
         # Two may do so at once: the drain by itself, and a person by command.
@@ -129,13 +123,13 @@ class Backups:
 
         Pushes until nothing changed since; a fault is kept for `doctor`, and the next drain tries again.
         """
-        if reads_only() or not self.settings.backup_to:
+        if files.reads_only() or not self.settings.backup_to:
             return
         # Looked at again after unlocking: what came in while another pushed must not wait for the next drain.
         while (state := home_state.load(self.home)) and (
             (state.place, state.seen) != (self.settings.backup_to, _fingerprint(self.home))
         ):
-            with try_lock(private_folder(self.home / "cache") / LOCK) as free:
+            with try_lock(files.private_folder(self.home / "cache") / LOCK) as free:
                 if not free:
                     return
                 passed = time.time() - home_state.load(self.home).pushed_at
@@ -171,7 +165,7 @@ class Backups:
     def _source(self, named: str | None, given: BinaryIO | None, id_: str | None) -> Iterator[BackupSource]:
         if given is not None and named == STANDARD_INPUT:
             with leftovers.temporary_folder() as folder:
-                with new_file(folder / "standard-input") as handle:
+                with files.new_file(folder / "standard-input") as handle:
                     shutil.copyfileobj(given, handle, 1 << 20)
                 yield backup_file(folder / "standard-input")
         elif named and (named.endswith(ENDINGS) or Path(named).is_file()):
@@ -195,7 +189,7 @@ def list_backups(folder: Path) -> list[ListedBackup]:
 def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *, force: bool) -> None:
     """Write the staged files; the name appears only when everything is on the disk."""
     try:
-        with new_file(packed) as handle:
+        with files.new_file(packed) as handle:
             write_archive(manifest, staging, handle, next(e for e in ENDINGS if target.name.endswith(e)))
             sync_file(handle)
         put_in_place(packed, target, new=not force)
@@ -206,7 +200,7 @@ def _pack(manifest: BackupManifest, staging: Path, packed: Path, target: Path, *
 
 
 def _target(home: Path, wanted: Path, *, force: bool, keep: int) -> Path:
-    if stays_inside(wanted, home) and not stays_inside(wanted, home / "backups"):
+    if files.stays_inside(wanted, home) and not files.stays_inside(wanted, home / "backups"):
         raise InvalidInput(f"a backup belongs outside {home}, or in its folder backups")
     if wanted.is_dir() or (not wanted.suffix and not wanted.exists()):
         names = (f"{_PREFIX}{datetime.now(UTC):{TIME}}{suffix}.zip" for suffix in ["", *range(-2, -1000, -1)])

@@ -25,21 +25,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from claude_memory.backup import locations
+from claude_memory.backup import home_state, locations
 from claude_memory.backup.archives import LEVEL, BackupSource, damage_named
-from claude_memory.backup.home_state import (
-    DATABASE,
-    MAX_MANIFEST_BYTES,
-    SHA256,
-    BackupEntry,
-    BackupHead,
-    BackupManifest,
-    Pack,
-    Run,
-    decode_head,
-    encode,
-    staged,
-)
+from claude_memory.backup.home_state import BackupEntry, BackupHead, BackupManifest, Pack, Run
 from claude_memory.backup.locations import BackupPlace, PlaceMoved
 from claude_memory.errors import Conflict, NotFound, StoreCorrupt, StoreFault
 from claude_memory.platform.files import disk_faults
@@ -120,7 +108,9 @@ class Vault:
 
     def _head(self, id_: str) -> BackupHead:
         with damage_named(f"the backup {id_}"):
-            return decode_head(self.opened(self.place.read(f"{HEADS}/{id_}"), MAX_MANIFEST_BYTES * 2))
+            return home_state.decode_head(
+                self.opened(self.place.read(f"{HEADS}/{id_}"), home_state.MAX_MANIFEST_BYTES * 2)
+            )
 
     def source(self, id_: str | None = None) -> BackupSource:
         """One backup, the newest by default, to be restored or verified."""
@@ -177,7 +167,7 @@ class Vault:
             with contextlib.suppress(StoreCorrupt, NotFound):
                 base = self._head(newest)
                 break
-        with disk_faults("collect what to push"), staged(home, store) as (manifest, staging):
+        with disk_faults("collect what to push"), home_state.staged(home, store) as (manifest, staging):
             if base and base.manifest.home != manifest.home and not force:
                 raise Conflict(
                     f"{self.place.name} holds the backup of another memory: name a folder of its own "
@@ -189,7 +179,7 @@ class Vault:
         now = datetime.now(UTC)
         if ids:  # a name that sorts behind all others, even if the clock was set back
             now = max(now, time_in(ids[0]) + timedelta(seconds=1))
-        id_, content = f"{now:{TIME}}-{secrets.token_hex(4)}", self.closed(encode(head))
+        id_, content = f"{now:{TIME}}-{secrets.token_hex(4)}", self.closed(home_state.encode(head))
         # The head is the commit: before it the place holds the backups it held.
         self.place.write(f"{HEADS}/{id_}", content)
         # The backup is there. A place where nothing can be removed, or not all be read, keeps all.
@@ -266,7 +256,7 @@ class Vault:
             item.key
             for item in [*self.place.objects(PACKS), *self.place.objects(INDEX)]
             if item.key not in used
-            and SHA256.fullmatch(item.key.rpartition("/")[2])
+            and home_state.SHA256.fullmatch(item.key.rpartition("/")[2])
             and newest - item.modified > self.place.orphan_seconds
         )
 
@@ -305,7 +295,7 @@ def _chunks(staging: Path, entry: BackupEntry) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _chunk_bytes(entry: BackupEntry) -> int:
-    pages = _PAGES if entry.path == DATABASE else ()
+    pages = _PAGES if entry.path == home_state.DATABASE else ()
     return next((length for most, length in pages if entry.size <= most), _LARGEST)
 
 

@@ -21,14 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_memory.model import ProjectId
-from claude_memory.platform.files import (
-    FILE_MODE,
-    disk_faults,
-    new_file,
-    private_folder,
-    sync_file,
-    sync_folder,
-)
+from claude_memory.platform import files
 from claude_memory.platform.locks import held, try_lock
 from claude_memory.redact.erasure import Holder, holds
 from claude_memory.store.base import Store
@@ -48,8 +41,8 @@ Erasure = Callable[[ProjectId | None], Holder]
 
 def paths(home: Path) -> list[Path]:
     """The mirror's files that exist, oldest first."""
-    files = (path for path in home.glob("memories*.jsonl") if path.name == CURRENT or _month_of(path))
-    return sorted(files, key=lambda path: (path.name == CURRENT, _month_of(path)))
+    found = (path for path in home.glob("memories*.jsonl") if path.name == CURRENT or _month_of(path))
+    return sorted(found, key=lambda path: (path.name == CURRENT, _month_of(path)))
 
 
 def read(home: Path, unread: list[bytes] | None = None) -> Iterator[Mapping[str, Any]]:
@@ -78,7 +71,7 @@ def last_sequence(home: Path) -> int:
 def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
     """Append what the store has not mirrored yet; returns the lines written, 0 if another stays at it."""
     written, deadline = 0, time.monotonic() + _FLUSH_WAIT_SECONDS
-    with disk_faults(f"write {home / CURRENT}"):
+    with files.disk_faults(f"write {home / CURRENT}"):
         while store.changes_since(CURRENT, 1):
             lines = _flush_turn(home, store, now or datetime.now(UTC))
             written += lines
@@ -91,7 +84,7 @@ def flush(home: Path, store: Store, *, now: datetime | None = None) -> int:
 
 
 def _flush_turn(home: Path, store: Store, now: datetime) -> int:
-    with try_lock(private_folder(home) / LOCK) as free:
+    with try_lock(files.private_folder(home) / LOCK) as free:
         if not free:
             return 0
         _rotate(home, now)
@@ -121,17 +114,17 @@ def purge(home: Path, ids: Collection[str], erased: Erasure | None = None) -> in
             temporary, changed = path.with_name(f".{path.name}.purge"), False
             temporary.unlink(missing_ok=True)  # of a process that was killed
             try:
-                with path.open("rb") as source, new_file(temporary) as target:
+                with path.open("rb") as source, files.new_file(temporary) as target:
                     for line in source:
                         left = _without(line, gone, erased)
                         removed += left is None
                         changed |= left != line
                         target.write(left or b"")
-                    sync_file(target)
+                    files.sync_file(target)
                 if changed:
                     shutil.copystat(path, temporary)  # the month that rotation goes by
                     os.replace(temporary, path)
-                    sync_folder(path.parent)
+                    files.sync_folder(path.parent)
             finally:
                 temporary.unlink(missing_ok=True)
     return removed
@@ -159,7 +152,9 @@ def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write records at the end, all on the disk on return. The caller holds the lock."""
     path, lines = home / CURRENT, b"".join(map(_line, records))
     is_new = not path.exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), FILE_MODE)
+    descriptor = os.open(
+        path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), files.FILE_MODE
+    )
     try:
         size = os.lseek(descriptor, 0, os.SEEK_END)
         os.lseek(descriptor, max(size - 1, 0), os.SEEK_SET)
@@ -177,7 +172,7 @@ def append(home: Path, records: Iterable[Mapping[str, Any]]) -> None:
     finally:
         os.close(descriptor)
     if is_new:
-        sync_folder(home)
+        files.sync_folder(home)
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -211,7 +206,7 @@ def _rotate(home: Path, now: datetime) -> None:
         latest, number = max(map(_month_of, paths(home))) or ("", 0)
         name = f"memories-{last}.jsonl" if last > latest else f"memories-{latest}-{number + 1}.jsonl"
         current.rename(home / name)
-        sync_folder(home)
+        files.sync_folder(home)
 
 
 def _month_of(path: Path) -> tuple[str, int] | tuple[()]:
