@@ -223,7 +223,7 @@ def split(db: Database, identity: ProjectIdentity) -> Project:
 
 
 def merge(db: Database, source: ProjectId, target: ProjectId, *, clock: int | None = None) -> Project:
-    """Let all of one project belong to another, by a person or at `clock`; only its names are left."""
+    """Let all of one project belong to another; only its names stay. No person said so at a `clock` of 0."""
     from claude_memory.store.sql import lifecycle
 
     old, new = number_of(db, source), number_of(db, target)

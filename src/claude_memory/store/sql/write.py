@@ -187,7 +187,7 @@ def _sink_twins(db: Database, old: int) -> None:
 
 
 def update(db: Database, memory: StoredMemory, *, mirrored: bool = True, counts: bool = True) -> None:
-    """Replace a row; what is searched of it is made anew only if that changed. See `changes` for `counts`."""
+    """Replace a row; what is searched of it is made anew only if that changed. `counts`: see `changes`."""
     before = next(db.execute(_BEFORE, (memory.id,)), None)
     if before is None:
         raise NotFound(f"no memory {memory.id}")
