@@ -89,8 +89,8 @@ def test_an_unfinished_word_finds_what_it_may_become_and_a_form_finds_others(mem
 def test_this_project_stands_ahead_of_equals_unless_all_are_alike(memory: Memory, history: Path) -> None:
     [last] = [item for item in memory.recall("coupon") if item.conversation.cwd == "/home/dev/shop"]
     ranked = conversations.recall(
-        memory.archive, memory.store, None, SearchScope(None), "coupon", limit=5,
-        now=datetime.now(UTC), own=last.conversation.project,
+        memory.store, None, SearchScope(None), "coupon", within=ConversationFilter(), limit=5,
+        now=datetime.now(UTC), own=last.conversation.project, thorough=True,
     )  # fmt: skip
     assert ranked[0].conversation.cwd == "/home/dev/shop"
 
