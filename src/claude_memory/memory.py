@@ -11,28 +11,32 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from claude_memory.errors import Conflict, InvalidInput, NotFound, StoreFault
 from claude_memory.lifecycle import drafting
 from claude_memory.lifecycle.drafting import clean
 from claude_memory.model import Hit, Kind, MemoryFilter, MemoryId, NewMemory, Status, StoredMemory, Trust
+from claude_memory.opening import Opened
 from claude_memory.platform import agents
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.store.model import ANY_CONVERSATION, ConversationFilter
-from claude_memory.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from claude_memory.backup.backups import Backups
     from claude_memory.backup.sync import Homes
     from claude_memory.backup.team import Team
+    from claude_memory.capture.drain import Drained
     from claude_memory.graph.knowledge import Knowledge
     from claude_memory.graph.walk import ProjectGraph
+    from claude_memory.imports.importer import Imported
     from claude_memory.lifecycle.consolidate import Admission
     from claude_memory.lifecycle.intentions import IntentionBook
     from claude_memory.lifecycle.strength import Given, LedgerLine, Life
+    from claude_memory.notes.notes_book import NotesBook
     from claude_memory.search.conversations import ConversationBook, Recalled
     from claude_memory.search.past_work import TimelineEntry, WorkBook
     from claude_memory.search.search import Explanation
@@ -40,11 +44,13 @@ if TYPE_CHECKING:
     from claude_memory.store.sql.projects import ProjectBook
     from claude_memory.summaries.summary_book import SummaryBook
     from claude_memory.tasks.api import MemoryAPI
+    from claude_memory.upkeep import Reindexed, Upkeep
+    from claude_memory.vector_work import Watch
 
 __all__ = ["ConversationFilter", "Memory"]
 
 
-class Memory(Upkeep):
+class Memory(Opened):
     """A memory of one project, in one home. Use as a context manager."""
 
     # Whether an agent speaks through this, whoever started the process; None: told by the caller.
@@ -55,10 +61,16 @@ class Memory(Upkeep):
 
     # --- parts
 
-    @property
+    @cached_property
     def upkeep(self) -> Upkeep:
-        """Bringing in, keeping up, letting go: this memory, by the verbs of `Upkeep`."""
-        return self
+        """Bringing in, keeping up, letting go."""
+        from claude_memory.upkeep import Upkeep
+
+        return Upkeep(self)
+
+    @property
+    def notes(self) -> NotesBook:
+        return self.upkeep.notes
 
     @property
     def tasks(self) -> MemoryAPI:
@@ -154,7 +166,7 @@ class Memory(Upkeep):
         if added.tombstoned:
             raise Conflict(f"{added.tombstoned} of {len(memories)} were erased for good and stay so")
         if embed:
-            self.vectors.of({memory.id for memory in memories})
+            self.upkeep.vectors.of({memory.id for memory in memories})
         hasty = not embed and self.settings.embedder != "none"
         model = None if hasty or self._embedder is None else self._embedder.model  # none is loaded for this
         verdicts = admit_new(self.store, memories, self.project_root, model)
@@ -251,7 +263,7 @@ class Memory(Upkeep):
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
         self._require_person("erasing for good")
-        return super().erase(ids)
+        return self.upkeep.erase(ids)
 
     # --- asking: nothing is written, but that a memory was opened
 
@@ -416,6 +428,28 @@ class Memory(Upkeep):
 
     def stats(self, *, all_projects: bool = False) -> StoreStats:
         return self.store.stats(None if all_projects else self.project.id)
+
+    # --- bringing in
+
+    def catch_up(self, *, graph: bool = False) -> None:
+        """Bring in what waits, as whoever is about to ask wants it; never fails. `graph`: mentions, too."""
+        self.upkeep.catch_up(graph=graph)
+
+    def drain(self, *, budget_seconds: float | None = None) -> Drained:
+        """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
+        return self.upkeep.drain(budget_seconds=budget_seconds)
+
+    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
+        """Make vectors for passages that lack one; returns how many were made."""
+        return self.upkeep.vectors.some(budget_seconds=budget_seconds)
+
+    def reindex(self, *, from_files: bool = False, progress: Watch | None = None) -> Reindexed:
+        """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
+        return self.upkeep.reindex(from_files=from_files, progress=progress)
+
+    def import_history(self, paths: Sequence[Path] = (), **wanted: Any) -> Imported:
+        """Read agents' own histories, what is new since last time; `wanted` as in `Upkeep.import_history`."""
+        return self.upkeep.import_history(paths, **wanted)
 
     def note_question(self) -> None:
         """Keep the last question for a `why` that another process asks; a full disk only misses that."""

@@ -1,6 +1,6 @@
 """Looks after what is kept: brings in, makes vectors, judges, consolidates, lets go, erases.
 
-Questions never call it: whoever opens a memory decides when what waits is brought in.
+`memory.upkeep` is it. Questions never call it: whoever opens a memory decides when what waits is brought in.
 """
 
 from __future__ import annotations
@@ -46,21 +46,23 @@ class Reindexed:
     vectors: int
 
 
-class Upkeep(Opened):
-    """An open home and project with what keeps it up: bringing in, judging, letting go."""
+class Upkeep:
+    """Bringing in, judging, letting go, for one open memory."""
 
-    _files_again_at = 0.0
-    _looked = False
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._files_again_at = 0.0
+        self._looked = False
 
     @property
     def notes(self) -> NotesBook:
         from claude_memory.notes.notes_book import NotesBook
         from claude_memory.store.sql.projects import provisional
 
-        root = self.project_root
+        root = self._opened.project_root
         # What runs for nobody in particular is opened on the home itself, which is no project.
-        project = self.project if root != self.home else provisional(identify(root))
-        return NotesBook(self.home, self.store, self.settings, project, root)
+        project = self._opened.project if root != self._opened.home else provisional(identify(root))
+        return NotesBook(self._opened.home, self._opened.store, self._opened.settings, project, root)
 
     def catch_up(self, *, graph: bool = False) -> None:
         """Bring in what waits before a question, without ever making it fail; `graph`: what it mentions, too.
@@ -70,7 +72,7 @@ class Upkeep(Opened):
         began = time.monotonic()
         try:
             # A question does not wait long for a writer that is stuck.
-            with self.store.transactions.hurried(QUESTION_PATIENCE_MS):
+            with self._opened.store.transactions.hurried(QUESTION_PATIENCE_MS):
                 if began < self._files_again_at:
                     self._drain_events(1.0)
                 else:
@@ -83,8 +85,8 @@ class Upkeep(Opened):
                         self._files_again_at = time.monotonic() + CATCH_UP_SHARE * took
                     self._looked = True
                 # A process in the background takes the newest first, too.
-                if not is_working(self.home):
-                    self.vectors.some(budget_seconds=self.settings.embed_in_drain_ms / 1000)
+                if not is_working(self._opened.home):
+                    self.vectors.some(budget_seconds=self._opened.settings.embed_in_drain_ms / 1000)
                 if graph:
                     self.derive_pending()
         except (StoreBusy, OSError):
@@ -94,7 +96,10 @@ class Upkeep(Opened):
         """Store what hooks have captured; text first, vectors follow by `embed_pending`."""
         done = self._drain_events(budget_seconds)
         if budget_seconds is None or budget_seconds >= FILES_SECONDS:
-            leftovers.sweep(self.home, self.project_root if self.project_root != self.home else None)
+            leftovers.sweep(
+                self._opened.home,
+                self._opened.project_root if self._opened.project_root != self._opened.home else None,
+            )
             # Write down what sessions did, read what people wrote; no fault of a file spoils the drain.
             try:
                 self.notes.keep_up()
@@ -107,9 +112,11 @@ class Upkeep(Opened):
         from claude_memory.capture.drain import drain
 
         # The drain adds what each event's own project excludes; this project's say ends with its events.
-        own = replace(self.settings, exclude=settings_module.load(self.home).exclude)
-        done = drain(self.home, self.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds)
-        self.mirror()  # also what a process left that was killed between a commit and its mirror
+        own = replace(self._opened.settings, exclude=settings_module.load(self._opened.home).exclude)
+        done = drain(
+            self._opened.home, self._opened.store, own, now=datetime.now(UTC), budget_seconds=budget_seconds
+        )
+        self._opened.mirror()  # also what a process left that was killed between a commit and its mirror
         return done
 
     def _index_tasks(self) -> None:
@@ -117,24 +124,25 @@ class Upkeep(Opened):
         from claude_memory.tasks.documents import storage_for
 
         now = datetime.now(UTC)
-        storage = storage_for(self.project_root, home=self.home)
+        storage = storage_for(self._opened.project_root, home=self._opened.home)
         if not any((folder / "sessions").is_dir() for folder in storage.folders):
             return
         from claude_memory.tasks.views import texts
 
-        marker = private_folder(self.home / "cache") / f"tasks-{self.project.id}"
+        marker = private_folder(self._opened.home / "cache") / f"tasks-{self._opened.project.id}"
         since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) if marker.exists() else None
         wanted = [text for text in texts(storage, since=since) if text.body.strip()]
         fresh = (
-            drafted(text, self.project, trust=Trust(str(text.trust)), old=None, now=now) for text in wanted
+            drafted(text, self._opened.project, trust=Trust(str(text.trust)), old=None, now=now)
+            for text in wanted
         )
         memories = {memory.id: memory for memory in fresh}
-        for old in self.store.memories.find(self.scope(), WHATEVER, ids=list(memories)):
+        for old in self._opened.store.memories.find(self._opened.scope(), WHATEVER, ids=list(memories)):
             new = memories.pop(old.id)
             if (new.body, new.trust) != (old.body, old.trust):
                 changed = replace(old, body=new.body, title=new.title, files=new.files, trust=new.trust)
-                self.store.memories.update(replace(changed, updated_at=now))
-        self.store.memories.add(list(memories.values()))
+                self._opened.store.memories.update(replace(changed, updated_at=now))
+        self._opened.store.memories.add(list(memories.values()))
         marker.touch(mode=FILE_MODE)
         # A file system stamps by a coarser clock: what is written right now must not look older than this.
         seen = now.timestamp() - 1.0
@@ -144,24 +152,26 @@ class Upkeep(Opened):
         """Let old events go, and what was forgotten long enough ago; at most once a day."""
         moment = now or datetime.now(UTC)
         return retention.prune(
-            self.home, self.store, self.settings, moment, lambda ids: self._erase(ids).memories
+            self._opened.home,
+            self._opened.store,
+            self._opened.settings,
+            moment,
+            lambda ids: self._erase(ids).memories,
         )
 
     def keep_within_cap(self, *, now: datetime | None = None) -> MadeRoom:
         """Let the oldest tool output, messages and exchanges go while the store is over its cap."""
-        return retention.keep_within_cap(self.home, self.store, self.settings, now or datetime.now(UTC))
-
-    def embed_pending(self, *, budget_seconds: float | None = None) -> int:
-        """Make vectors for passages that lack one; returns how many were made."""
-        return self.vectors.some(budget_seconds=budget_seconds)
+        return retention.keep_within_cap(
+            self._opened.home, self._opened.store, self._opened.settings, now or datetime.now(UTC)
+        )
 
     @property
     def vectors(self) -> VectorWork:
-        return VectorWork(self)
+        return VectorWork(self._opened)
 
     def stop_vectors(self) -> None:
         """Let no process make vectors in the background, until the next import or `reindex`."""
-        stop(self.home)
+        stop(self._opened.home)
 
     def judge_pending(self, *, budget_seconds: float | None = None) -> int:
         """Let memories meet their neighbours that came while no model was at hand; returns how many acted.
@@ -172,18 +182,18 @@ class Upkeep(Opened):
 
         is_late = times.deadline(budget_seconds)
         self.vectors.rest(budget_seconds=budget_seconds)  # neighbours are found by their vectors, too
-        embedder = self.embedder
-        return admit_waiting(self.store, embedder.model if embedder else None, is_late)
+        embedder = self._opened.embedder
+        return admit_waiting(self._opened.store, embedder.model if embedder else None, is_late)
 
     @property
     def is_gate_behind(self) -> bool:
-        return bool(self.store.lifecycle.unjudged(1))
+        return bool(self._opened.store.lifecycle.unjudged(1))
 
     def derive_pending(self, *, limit: int = 500) -> int:
         """Note for the graph what new memories of this project mention; returns how many were read."""
         from claude_memory.lifecycle.consolidate import derive_pending
 
-        return derive_pending(self.store, self.project.id, limit=limit)
+        return derive_pending(self._opened.store, self._opened.project.id, limit=limit)
 
     def reindex(self, *, from_files: bool = False, progress: Watch | None = None) -> Reindexed:
         """Make text index and vectors anew; with `from_files`, the memories too, from memories.jsonl."""
@@ -194,16 +204,16 @@ class Upkeep(Opened):
             from claude_memory.backup import mirror
             from claude_memory.store import set_damaged_aside
 
-            self.close()
-            set_damaged_aside(self.home, self.settings)
-            self.mirror()  # a sound store may hold changes that the files lack
-            memories = self.store.replay(mirror.read(self.home)).memories
-        passages = self.store.memories.rebuild_index()
-        (self.home / "cache" / STATE).unlink(missing_ok=True)  # every plain file is read anew
+            self._opened.close()
+            set_damaged_aside(self._opened.home, self._opened.settings)
+            self._opened.mirror()  # a sound store may hold changes that the files lack
+            memories = self._opened.store.replay(mirror.read(self._opened.home)).memories
+        passages = self._opened.store.memories.rebuild_index()
+        (self._opened.home / "cache" / STATE).unlink(missing_ok=True)  # every plain file is read anew
         passages += self.notes.read_files().added
-        if self.embedder is not None:
-            self.store.memories.drop_vectors(keep=self.embedder.model)
-        stop(self.home, stopped=False)
+        if self._opened.embedder is not None:
+            self._opened.store.memories.drop_vectors(keep=self._opened.embedder.model)
+        stop(self._opened.home, stopped=False)
         return Reindexed(memories, passages, self.vectors.all(progress))
 
     def import_history(
@@ -218,20 +228,20 @@ class Upkeep(Opened):
 
         request = Request(tuple(paths), **bounds)
         if not request.budget_seconds:  # a person asks, not a drain in its slack
-            stop(self.home, stopped=False)
+            stop(self._opened.home, stopped=False)
         return import_history(
-            self.home,
-            self.store,
-            self.settings,
+            self._opened.home,
+            self._opened.store,
+            self._opened.settings,
             request,
             progress=progress,
-            understand=lambda late: understand_waiting(self.store, late)[0],
+            understand=lambda late: understand_waiting(self._opened.store, late)[0],
         )
 
     def import_plan(self, paths: Sequence[Path] = (), **bounds: Any) -> ImportPlan:
         from claude_memory.imports.importer import Request, plan_import
 
-        return plan_import(self.store, Request(tuple(paths), **bounds))
+        return plan_import(self._opened.store, Request(tuple(paths), **bounds))
 
     def import_memories(self, kind: str, paths: Sequence[Path]) -> Imported:
         """Read another memory's databases; `claude-mem` is the one that is known."""
@@ -239,7 +249,7 @@ class Upkeep(Opened):
 
         if kind != "claude-mem":
             raise InvalidInput(f"cannot read from {kind!r}: only claude-mem is known")
-        return import_databases(self.store, paths)
+        return import_databases(self._opened.store, paths)
 
     @staticmethod
     def has_histories(paths: Sequence[Path] = (), agent: str | None = None) -> bool:
@@ -250,8 +260,8 @@ class Upkeep(Opened):
 
     def import_in_slack(self) -> Imported | None:
         """Read on in agents' histories for a while, if a person once asked for them."""
-        seconds = self.settings.import_in_drain_seconds
-        if not seconds or not self.archive.totals()["files"]:
+        seconds = self._opened.settings.import_in_drain_seconds
+        if not seconds or not self._opened.archive.totals()["files"]:
             return None
         try:
             return self.import_history(budget_seconds=seconds, workers=0)
@@ -264,13 +274,13 @@ class Upkeep(Opened):
         from claude_memory.lifecycle.consolidate import consolidate
         from claude_memory.lifecycle.staleness import refreshed
 
-        store, project = self.store, self.project
+        store, project = self._opened.store, self._opened.project
         if not dry_run:
-            refreshed(store, project, self.project_root)
+            refreshed(store, project, self._opened.project_root)
         now = datetime.now(UTC)
         done = consolidate(store, project, now=now, dry_run=dry_run, budget_seconds=budget_seconds)
         if not dry_run:
-            write_mirrors(self.home, store, project)
+            write_mirrors(self._opened.home, store, project)
         return done
 
     def consolidate_in_slack(self) -> None:
@@ -278,14 +288,14 @@ class Upkeep(Opened):
         from claude_memory.graph.knowledge import write_mirrors
         from claude_memory.lifecycle.consolidate import tend
 
-        for project in tend(self.store, now=datetime.now(UTC)):
-            write_mirrors(self.home, self.store, project)
+        for project in tend(self._opened.store, now=datetime.now(UTC)):
+            write_mirrors(self._opened.home, self._opened.store, project)
 
     def undo_consolidation(self) -> int:
         """Take back the last consolidation that stands; returns how many steps were undone."""
         from claude_memory.lifecycle.consolidate import undo
 
-        return undo(self.store, self.project)
+        return undo(self._opened.store, self._opened.project)
 
     def erase(self, ids: Sequence[str]) -> Erased:
         """Remove memories for good: rows, index, vectors, events, mirror, file pages; a tombstone stays."""
@@ -296,22 +306,22 @@ class Upkeep(Opened):
         from claude_memory.summaries.shelf import Shelf
 
         self._drain_events(None)  # what waits in the spool may say it, too
-        asked = self.find(ids)
+        asked = self._opened.find(ids)
         # What else was made from the same events goes with them: it may say the same in other words.
-        gone = [*asked, *kin(self.store, asked)]
+        gone = [*asked, *kin(self._opened.store, asked)]
         texts = [memory.body.strip() for memory in asked if len(memory.body.strip()) >= SHORTEST]
         sentences, made_from_it = Sentences(texts), Sentences(memory.body for memory in gone)
         own, others = self._files_outside(gone)
         # Files first: a process that ends in between leaves the memory, and so the way to ask again.
-        erasing.purge(self.home, made_from_it, own)
+        erasing.purge(self._opened.home, made_from_it, own)
         erased = self._erase([memory.id for memory in gone], texts)
         self._drain_events(None)  # exchanges and records of sessions are made anew from what is left
-        Shelf(self.home).erase(made_from_it, {memory.session for memory in gone if memory.session})
-        erasing.purge(self.home, made_from_it, own)
-        for question in (self.home / "cache").glob("last-search-*"):
+        Shelf(self._opened.home).erase(made_from_it, {memory.session for memory in gone if memory.session})
+        erasing.purge(self._opened.home, made_from_it, own)
+        for question in (self._opened.home / "cache").glob("last-search-*"):
             question.unlink(missing_ok=True)  # a question may have had a word of it
-        refresh_copy(self.home, self.settings, self.store, at_once=True)
-        left = erasing.places_in_home(self.home, sentences, texts)
+        refresh_copy(self._opened.home, self._opened.settings, self._opened.store, at_once=True)
+        left = erasing.places_in_home(self._opened.home, sentences, texts)
         left += erasing.places([*own, *others, *map(Path, erased.transcripts)], sentences)
         return replace(erased, left=tuple(dict.fromkeys(left)))
 
@@ -319,12 +329,12 @@ class Upkeep(Opened):
         """Places outside the home that may say it: those with our blocks in them, and those we only read."""
         from claude_memory.notes.plain_files import project_files
 
-        here = self.project
+        here = self._opened.project
         own, others = [], []
-        for project in {here.id: here, **{item.id: item for item in self.store.projects()}}.values():
-            root = self.project_root if project.id == here.id else Path(project.path)
-            files = project_files(self.home, project.id, root)
-            outside = [path for path in files.all() if not path.is_relative_to(self.home)]
+        for project in {here.id: here, **{item.id: item for item in self._opened.store.projects()}}.values():
+            root = self._opened.project_root if project.id == here.id else Path(project.path)
+            files = project_files(self._opened.home, project.id, root)
+            outside = [path for path in files.all() if not path.is_relative_to(self._opened.home)]
             approved = [path for path in outside if path.is_relative_to(files.base)]
             own += approved
             others += [path for path in outside if path not in approved]
@@ -340,7 +350,7 @@ class Upkeep(Opened):
         from claude_memory.capture.understanding import records_with
         from claude_memory.redact.erasure import Sentences
 
-        home, store = self.home, self.store
+        home, store = self._opened.home, self._opened.store
         records = (*ids, *records_with(store, ids))
         # Before, so that a mirror held by another process stops it while the ids are still known;
         # after, for what was mirrored in between.
@@ -348,5 +358,5 @@ class Upkeep(Opened):
         erased = store.memories.erase(ids, texts=texts)
         sentences = Sentences(texts)
         mirror.purge(home, (*erased.ids, *records), (lambda _: sentences) if texts else None)
-        self.mirror()
+        self._opened.mirror()
         return erased
