@@ -18,6 +18,7 @@ from claude_memory.errors import InvalidInput, NotFound
 from claude_memory.lifecycle.intentions import Occasion, due
 from claude_memory.model import ProjectIdentity, SearchScope
 from claude_memory.store.model import EventFilter
+from claude_memory.store.sql import projects
 from claude_memory.surfaces.cli import main
 from claude_memory.tasks.api import MemoryAPI
 
@@ -168,6 +169,21 @@ def test_a_folder_is_moved_to_the_project_it_belongs_to(home: Path, full: Path, 
     assert main(["projects", "move", target, str(shallow), "--yes"]) == 0
     assert remembered(home, shallow) == target
     assert found(home, shallow, "Typst invoices") != []
+
+
+def test_nobody_waits_while_git_is_asked_what_a_folder_is(
+    home: Path, full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = projects.identify
+
+    def slow(folder: Path) -> ProjectIdentity:
+        remembered(home, full, "said meanwhile")
+        return asked(folder)
+
+    with Memory.open(home, full) as memory:
+        monkeypatch.setattr(projects, "identify", slow)
+        memory.projects.split(full)
+        memory.projects.move(memory.project.id, full)
 
 
 @pytest.mark.parametrize("command", [["merge", "X"], ["split"], ["move", "X"]])

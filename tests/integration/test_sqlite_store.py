@@ -241,6 +241,15 @@ def _assert_readable_only(home):
     opened.close()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links want rights there")
+def test_a_link_to_a_volume_that_is_still_empty_gets_its_store(tmp_path):
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "memory.db").symlink_to(tmp_path / "volume" / "memory.db")
+    open_store(tmp_path / "home", Settings()).close()
+    assert (tmp_path / "volume" / "memory.db").exists()
+
+
 def test_no_store_can_be_made_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFault, match="cannot make a store"):

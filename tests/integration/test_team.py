@@ -41,6 +41,8 @@ from claude_memory.store.postgres import migrations, team_store
 from claude_memory.store.postgres.team_server import conninfo
 from claude_memory.store.postgres.team_store import PostgresStore, from_file
 from claude_memory.store.sql.feed import ITEMS, FeedBatch, Sender
+from claude_memory.store.sqlite import inspection
+from claude_memory.store.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EVERY = MemoryFilter(statuses=tuple(Status))
@@ -535,6 +537,27 @@ def test_hooks_look_at_a_copy_that_the_drain_makes(tmp_path, team):
     with Memory.open(home, tmp_path, for_hook=True) as seen:
         assert bodies(seen.store) == {"we chose zebra striping"}
         assert seen.settings.store == "sqlite:///cache/team.db"
+
+
+def test_the_log_of_a_hook_that_was_killed_does_not_lie_over_the_new_copy(tmp_path, team, monkeypatch):
+    ann, target = team("ann"), tmp_path / "cache" / "team.db"
+    kept: list[SqliteStore] = []
+    written = inspection.copy
+
+    def copy(*arguments: Any) -> int:
+        """While the new copy is written, a hook notes a folder in the one that goes."""
+        kept.append(SqliteStore(target, tmp_path))
+        kept[0].project_for(ProjectIdentity(("repo:/hook@1111111",), "hook", "/hook"))
+        return written(*arguments)
+
+    team_store.to_file(ann, target, whole=False)
+    ann.project_for(REPOSITORY)
+    monkeypatch.setattr(inspection, "copy", copy)
+    team_store.to_file(ann, target, whole=False)
+    assert not target.with_name("team.db-wal").exists()
+    with contextlib.closing(SqliteStore(target, tmp_path)) as seen:
+        assert [project.name for project in seen.projects()] == ["app"]
+    kept[0].close()
 
 
 def test_a_password_is_not_shown(tmp_path, team):

@@ -26,7 +26,7 @@ from psycopg.types.json import Jsonb
 
 from claude_memory.errors import ConfigFault, Conflict, InvalidInput
 from claude_memory.model import ProjectId
-from claude_memory.platform.files import private_folder
+from claude_memory.platform.files import private_folder, put_in_place
 from claude_memory.store.base import NO_PASSAGE, Store, checked, counted
 from claude_memory.store.postgres import finding, migrations
 from claude_memory.store.postgres.finding import PostgresMemories, read_vector, written
@@ -244,8 +244,11 @@ def to_file(store: Store, target: Path, *, whole: bool = True) -> int:
             number = int(goal.execute("SELECT number FROM people").get)
             _copy(source, goal, number, [name for name in _MOVED if whole or name not in _NOT_FOR_HOOKS])
         copy.memories.rebuild_index()
+        made = Path(folder) / "whole.db"
+        version = copy.export(made)
         drop_logs(target)  # of the file that goes: they must not be taken for the new one's
-        return copy.export(target)
+        put_in_place(made, target, new=False)
+    return version
 
 
 def from_file(source: SqliteStore, store: Store) -> None:

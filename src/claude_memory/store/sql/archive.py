@@ -325,6 +325,7 @@ class Archive(StorePart):
         self._write("UPDATE conversations SET asked = ? WHERE number = ?", (through, conversation))
 
     def waiting_compactions(self, limit: int) -> list[WaitingCompactions]:
+        """Sessions with reports that came in since the last `summed_up`; the latest first."""
         waiting = []
         with self._connections.reading() as db:
             for session, latest in rows.fetch(db, _WAITING_COMPACTIONS, (limit,)):

@@ -122,7 +122,7 @@ class Lifecycle(StorePart):
         return [Review(memory, rows.moment(at), reason) for at, reason in self._read(statement, (memory,))]
 
     def relate(self, relations: Sequence[Relation]) -> int:
-        """Keep relations between memories of one project; returns how many are new."""
+        """Keep relations of one project's memories, each as it was told first; returns how many are new."""
         with self._connections.writing() as db:
             return relate(db, relations)
 

@@ -391,12 +391,14 @@ class ProjectBook:
         return Regrouped(merged, tuple(_carry(self._home / "projects", source, target)))
 
     def split(self, folder: Path) -> Regrouped:
+        identity = _identified(folder)  # asks git: nobody waits for that
         with self._store.transactions.writing() as db:
-            return Regrouped(split(db, _identified(folder)))
+            return Regrouped(split(db, identity))
 
     def move(self, project: ProjectId, folder: Path) -> Regrouped:
+        identity = _identified(folder)
         with self._store.transactions.writing() as db:
-            return Regrouped(attach(db, _identified(folder), project))
+            return Regrouped(attach(db, identity, project))
 
 
 def _identified(folder: Path) -> ProjectIdentity:

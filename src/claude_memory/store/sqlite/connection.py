@@ -240,7 +240,7 @@ class Connections(Pool):
                 with locks.held(lock, wait_seconds=self._patience_ms / 1000, conflict=busy):
                     if not self.path.exists():
                         drop_logs(self.path)  # of one that was deleted: it would be taken for ours
-                        files.new_file(self.path).close()
+                        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, files.FILE_MODE))
             os.close(os.open(self.path, os.O_RDWR))
         except OSError as fault:
             if not self.path.exists():
