@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -188,3 +191,25 @@ def test_a_slice_that_begins_within_a_list_of_names_is_told_by_the_rest() -> Non
     assert snippet(body[-40:], weights, whole=body) == "The tree groups checkpoints by day."
     long = "a " * 900 + "checkpoints are grouped by day"
     assert snippet(long[-29:], weights, whole=long).startswith("are grouped")
+
+
+def test_every_process_shows_the_same_line() -> None:
+    program = """
+import random
+from claude_memory.search.excerpts import question, quote, snippet
+chance, words = random.Random(7), [f"w{n}x" for n in range(12)]
+for _ in range(60):
+    weights = {word: chance.randint(1, 3) / 10 for word in words}
+    text = ". ".join(" ".join(chance.sample(words, 5)) for _ in range(20)) + "."
+    print(snippet(text, weights), quote(question(" ".join(words), 9, {}), text.replace(". ", "\\n")))
+"""
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(shown) == 1

@@ -101,7 +101,7 @@ def words_of(prompt: str) -> list[Word]:
 
 def _matches(glance: Glance, words: list[Word], session: str) -> tuple[float, dict[int, Shared]]:
     """What the prompt's words tell, and the memories of other sessions that share most with it."""
-    passages, counts = glance.frequencies({term for terms, _ in words for term in terms})
+    passages, counts = glance.frequencies(term for terms, _ in words for term in terms)
     left, looked_up = PASSAGES, dict[str, set[str]]()  # the rarest terms, each with the sessions that hold it
     for term in sorted(counts, key=counts.__getitem__):
         left -= counts[term]

@@ -125,7 +125,7 @@ def quote(asked: Wording, text: str) -> str:
     def worth(line: str) -> float:
         words = _in_question(asked, line)
         exact = sum(asked.weights.values()) if asked.phrase and asked.phrase in plain(line) else 0.0
-        return exact + _sum(asked.weights, words) + _sum(asked.pairs, pairwise(words))
+        return exact + weight_of(asked.weights, words) + weight_of(asked.pairs, pairwise(words))
 
     best = max(lines, key=worth, default="")
     return _around(best, min((start for start, _ in asked.spans(best)), default=0), QUOTE_WIDTH)
@@ -136,13 +136,15 @@ def _in_question(asked: Wording, text: str) -> list[str]:
     return [asked.meant.get(word, "") for word in words_of(text[:_READ])]
 
 
-def _sum(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:
-    return sum(weights.get(item, 0.0) for item in set(items))
+def weight_of(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:
+    """What those of the weights come to that the items hold, the same in every process."""
+    held = set(items)  # whose own order is another one each time, and so would be the last digit of its sum
+    return sum(weight for item, weight in weights.items() if item in held)
 
 
 def _share(weights: Mapping[_Item, float], items: Iterable[_Item]) -> float:
     total = sum(weights.values())
-    return _sum(weights, items) / total if total else 0.0
+    return weight_of(weights, items) / total if total else 0.0
 
 
 def _around(line: str, start: int, width: int) -> str:
@@ -189,7 +191,7 @@ def snippet(text: str, weights: Mapping[str, float], *, title: str = "", whole: 
     parts = [part for part in besides if not (said and said in part.casefold())] or besides
 
     def worth(sentence: str) -> float:
-        return (0.5 if sentence.endswith("?") else 1.0) * _sum(weights, index_terms(sentence))
+        return (0.5 if sentence.endswith("?") else 1.0) * weight_of(weights, index_terms(sentence))
 
     best = max(parts, key=worth, default="")
     if len(best) > WIDTH:

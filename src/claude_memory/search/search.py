@@ -26,7 +26,7 @@ from claude_memory.model import (
     Trust,
 )
 from claude_memory.search import ranking as scores
-from claude_memory.search.excerpts import one_line, snippet
+from claude_memory.search.excerpts import one_line, snippet, weight_of
 from claude_memory.search.ranking import KIND_BONUS, Ranking, Scored, bonuses, rank, relevance, validity
 from claude_memory.store.base import Store
 from claude_memory.text.words import index_terms, query_terms, shorten
@@ -299,13 +299,13 @@ def _latest_first(judged: list[Judged], ranking: Ranking) -> list[Judged]:
 
     What was said and done in a session is of its day: the last to speak of a thing did not decide it.
     """
-    wanted = set(query_terms(ranking.text)).difference(query_terms(_KIND_WORDS))
+    named = set(query_terms(_KIND_WORDS))
+    wanted = {term: ranking.weights.get(term, 1.0) for term in query_terms(ranking.text) if term not in named}
     if len(judged) < 2 or not wanted or not _PRESENT.search(ranking.text):
         return judged
     holding = {
         item.memory.id: max(
-            sum(ranking.weights.get(term, 1.0) for term in wanted.intersection(index_terms(sentence)))
-            for sentence in _CLAUSE.split(item.memory.body[:_READ])
+            weight_of(wanted, index_terms(sentence)) for sentence in _CLAUSE.split(item.memory.body[:_READ])
         )
         for item in judged[:LOOKED_AT]
         if item.memory.kind not in KIND_BONUS
