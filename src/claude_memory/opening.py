@@ -193,10 +193,8 @@ class Opened:
         found = {memory.id: memory for memory in memories.find(scope, WHATEVER, ids=wanted)}
         for place, id_ in enumerate(wanted):
             if id_ not in found:
-                begun, what = (
-                    memories.complete_id(scope, id_) if id_ else (),
-                    f"memory {id_!r} in this project",
-                )
+                begun = memories.complete_id(scope, id_) if id_ else ()
+                what = f"memory {id_!r} in this project"
                 wanted[place] = MemoryId(meant(id_, begun, what))
                 found.update((one.id, one) for one in memories.find(scope, WHATEVER, ids=[wanted[place]]))
                 if wanted[place] not in found:

@@ -416,6 +416,7 @@ def test_proposals_of_every_project_are_listed_and_answered(
 
 def test_a_proposal_in_the_persons_wording_stays_in_it(proposed: Told, command: Command) -> None:
     [listed] = command()
+    assert "'law'" in command("edit", listed["id"], "Run it.", "--kind", "law", code=2)
     command("edit", listed["id"], "Run ./bootstrap.sh first.", "--kind", "preference")
     proposed.prompt("Thanks, and now the docs.").says("Done.").captured()
     proposed.imported()

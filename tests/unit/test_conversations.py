@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from rich.text import Text
+from textual.strip import Strip
+from textual.widgets import OptionList, RichLog
 
+from claude_memory.memory import Memory
 from claude_memory.model import ProjectId, SessionId
 from claude_memory.search import excerpts
 from claude_memory.search.conversations import Quote, Recalled, resume, together
 from claude_memory.search.excerpts import Wording, match, quote
 from claude_memory.store.model import Conversation, Message
-from claude_memory.surfaces.tui import screen as drawing
+from claude_memory.surfaces.tui.screen import MARK, RecallScreen
 from claude_memory.text.times import ago
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=timezone(timedelta(hours=2)))
@@ -165,35 +171,67 @@ def test_an_agent_without_a_command_is_not_resumed() -> None:
 # --- drawing
 
 
+@dataclass
+class History:
+    """A memory of one conversation of one message, which every question finds."""
+
+    text: str
+    role: str
+    title: str
+
+    def recall(self, query: str, **_: Any) -> list[Recalled]:
+        return [Recalled(talk(title=self.title), 1.0, (Quote(1, self.role, NOW, self.text, 1.0),), (1,))]
+
+    @property
+    def conversations(self) -> Any:
+        return SimpleNamespace(asked=asked, resume=resume)
+
+    @property
+    def archive(self) -> Any:
+        message = Message(1, 1, 1, self.role, NOW, self.text)
+        return SimpleNamespace(agents=lambda: ["claude-code"], messages=lambda *_, **__: [message])
+
+
 def drawn(
-    text: str, question: str, *, role: str = "assistant", width: int = 40
-) -> tuple[list[Text], dict[int, int]]:
-    message = Message(1, 1, 1, role, NOW, text)
-    return drawing.conversation(talk(), [message], asked(question), [1], width, Console(), drawing.PLAIN)
+    text: str, question: str, *, role: str = "assistant", title: str = "A title"
+) -> tuple[Text, list[Strip]]:
+    """What the screen shows: the result on the left, and the lines of its conversation on the right."""
+
+    async def shown() -> tuple[Text, list[Strip]]:
+        screen = RecallScreen(cast(Memory, History(text, role, title)), question)
+        async with screen.run_test(size=(90, 60)) as pilot:
+            await screen.workers.wait_for_complete()
+            await pilot.pause()
+            result = screen.query_one("#results", OptionList).get_option_at_index(0).prompt
+            log = screen.query_one("#conversation", RichLog)
+            assert isinstance(result, Text)
+            assert all(line.cell_length <= log.scrollable_content_region.width for line in log.lines)
+            return result, log.lines
+
+    return asyncio.run(shown())
 
 
-def test_lines_fit_the_width_and_those_that_were_found_are_marked_without_colour() -> None:
-    drawn_lines, rows = drawn(
-        "One line about " + "something else " * 9 + "\nthe connection was refused", "connection refused"
-    )
-    lines = [line.plain for line in drawn_lines[4:]]
-    assert all(line.cell_len <= 40 for line in drawn_lines[4:])
-    assert [line for line in lines if line.startswith(drawing.MARK)] == [
-        lines[0],
-        f"{drawing.MARK}the connection was refused",
-    ]
-    assert rows == {1: 4}
+def test_lines_fit_the_width_and_those_that_were_found_are_marked_without_colour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = "One line about " + "something else " * 9 + "\nthe connection was refused"
+    lines = [line.text.rstrip() for line in drawn(text, "connection refused")[1]]
+    assert lines[4].startswith(f"{MARK}1 assistant")
+    assert lines[5].startswith("  One line about")
+    assert len(lines) > 8  # it is wrapped, not cut
+    assert [line for line in lines[5:] if line.startswith(MARK)] == [f"{MARK}the connection was refused"]
 
 
 def test_long_tool_output_is_opened_where_it_was_found() -> None:
     text = "\n".join([*(f"line {number}" for number in range(500)), "connection refused", "after"])
-    lines = [line.plain for line in drawn(text, "connection refused", role="result")[0]]
-    assert f"{drawing.MARK}connection refused" in lines
+    lines = [line.text.rstrip() for line in drawn(text, "connection refused", role="result")[1]]
+    assert f"{MARK}connection refused" in lines
     assert len(lines) < 30
 
 
 def test_nothing_said_can_move_the_cursor() -> None:
-    item = Recalled(talk(title="a\x1b[2Jb"), 1.0, (Quote(1, "user", NOW, "x\x1b]0;y\x07 pool", 1.0),))
-    shown = drawing.result(item, asked("pool"), 30, NOW, drawing.PLAIN).plain
-    more = "".join(line.plain for line in drawn("pool \x1b[31m red \x9b1m", "pool")[0])
-    assert not any(sign in shown + more for sign in "\x1b\x07\x9b")
+    result, lines = drawn("pool \x1b[31m red \x9b1m x\x1b]0;y\x07", "pool", title="a\x1b[2Jb")
+    shown = result.plain + "".join(line.text for line in lines)
+    assert "pool" in shown
+    assert not any(sign in shown for sign in "\x1b\x07\x9b")

@@ -46,7 +46,7 @@ class SessionState:
         for name in ("given", *self._markers("touched-")):
             _unlink(f"{self._folder}/{name}")
 
-    def first_touch(self, of: str, by: str = "") -> bool:
+    def first_touch(self, of: str, by: str) -> bool:
         """Whether this is touched for the first time in the session, by the call of that id."""
         name = f"touched-{_name(of)}"
         return self._create(name, by) or (bool(by) and self.read(name) == by)
@@ -63,7 +63,7 @@ class SessionState:
         # Without hyphens in it one kind is not the beginning of another.
         self._create(f"agent-{_name(kind).replace('-', '_')}-{call}", ("t" if told else "-") + prompt)
 
-    def started_agent(self, kind: str, by: str = "") -> tuple[str, bool]:
+    def started_agent(self, kind: str, by: str) -> tuple[str, bool]:
         """What the sub-agent that starts now was asked, and whether it was told already in its prompt.
 
         Nothing is known where several of its kind could be meant: the prompts of the others are dropped, for

@@ -277,9 +277,9 @@ def _document(path: Path) -> dict[str, Any]:
 # --- histories
 
 
-def histories(home: Path, settings: Settings, *, user_home: Path | None = None) -> Iterator[Check]:
+def histories(home: Path, settings: Settings) -> Iterator[Check]:
     """How many conversations of agents are archived, and which are about to be deleted before they are."""
-    found = list(sources.discover(user_home or Path.home()))
+    found = list(sources.discover(Path.home()))
     kept = files_read(home, settings) if found else {}
     waiting = [item for item in found if kept.get(str(item.path)) != (item.size, item.modified_ns)]
     days = cleanup_days()

@@ -60,9 +60,7 @@ def main(argv: "Sequence[str]", stdin_fd: int = 0, environ: "Mapping[str, str] |
             spool(home, event, agent, content)
         if followed:
             missed = "captured, not answered"
-            if (
-                pinned
-            ):  # nothing but the installation says which store is used: a clone's settings set variables
+            if pinned:  # only the installation says which store is used: a clone's settings set variables
                 import os
 
                 os.environ["CLAUDE_MEMORY_HOME"] = home

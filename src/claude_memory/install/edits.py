@@ -128,10 +128,8 @@ def edits(agent: str, scope: str, project_root: Path, home: Path) -> list[Edit]:
     if agent == "claude-code" and scope == "user":
         hooks = str(config_folder() / "settings.json")
     entries: dict[str, dict[str, Any]] = {}
-    program, line = (
-        str(home / "hooks" / HOOK_FILE),
-        subprocess.list2cmdline if os.name == "nt" else shlex.join,
-    )
+    program = str(home / "hooks" / HOOK_FILE)
+    line = subprocess.list2cmdline if os.name == "nt" else shlex.join
     if agent == "claude-code":
         entries[hooks] = {"hooks": hooks_with_paths(program, home)}
     elif hooks:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from claude_memory.errors import InvalidInput
-from claude_memory.model import Trust
+from claude_memory.model import Kind, Trust
 from claude_memory.platform.agents import own_trust, require_person
 from claude_memory.surfaces.cli import output
 from claude_memory.surfaces.cli.command import (
@@ -57,7 +57,7 @@ def inbox_edit(
     memory: Memory,
     id_: str = argument("ID", "A proposal."),
     text: str = argument("TEXT", "What it should say."),
-    kind: str | None = option("KIND", "What kind of memory it is."),
+    kind: Kind | None = option("KIND", f"What it is: {Shared.KINDS}."),
 ) -> Result:
     """Confirm a proposal in your own words."""
     return Result(memory.accept([id_], body=text, kind=kind), "1 proposal accepted")

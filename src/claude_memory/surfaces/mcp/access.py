@@ -33,6 +33,7 @@ from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.surfaces.hooks import background
 from claude_memory.surfaces.hooks.after import ANSWER_LIMIT, SERVER_SECONDS
+from claude_memory.surfaces.hooks.answers import respond
 
 if TYPE_CHECKING:
     from claude_memory.embed.local import EmbedderProcess
@@ -65,7 +66,7 @@ class Access:
         self._release_seconds = release_seconds
         self._embedders: list[EmbedderProcess] = []  # one, once it is needed, for as long as the server lives
         # As a hook itself would answer, without the time to load anything.
-        self._socket = HookSocket(home, self._answer_hook)
+        self._socket = HookSocket(home, lambda event, raw, in_time: respond(event, raw, home, in_time))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beside, name="beside", daemon=True)
         # Questions that wait for what others left to be stored, and whether also for what it mentions.
@@ -150,11 +151,6 @@ class Access:
                 self._memory = None
 
     # --- beside the requests
-
-    def _answer_hook(self, event: str, raw: bytes, in_time: Callable[[], bool]) -> bytes:
-        from claude_memory.surfaces.hooks.answers import respond
-
-        return respond(event, raw, self.home, in_time)
 
     def _beside(self) -> None:
         with contextlib.suppress(OSError):  # no place for a socket: hooks find their own answers
