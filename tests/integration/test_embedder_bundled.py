@@ -122,10 +122,15 @@ def test_the_converted_file_is_valid_onnx_in_standard_operators_only(model_cache
     assert [item.domain for item in model.opset_import] == [""]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of our own."""
+    return build.wheel(tmp_path_factory.mktemp("dist"))
+
+
 def test_a_wheel_of_our_own_takes_the_place_of_the_weights_package(
-    tmp_path: Path, model_cache: Path, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, made: Path, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = build.wheel(tmp_path / "dist")
     again = build.wheel(tmp_path / "again")
     installed = tmp_path / "site"
     command = [
@@ -151,8 +156,8 @@ def test_a_wheel_of_our_own_takes_the_place_of_the_weights_package(
     assert not (tmp_path / "no cache").exists()
 
 
-def test_the_record_of_the_wheel_tells_what_is_in_it(tmp_path: Path) -> None:
-    with zipfile.ZipFile(build.wheel(tmp_path)) as archive:
+def test_the_record_of_the_wheel_tells_what_is_in_it(made: Path) -> None:
+    with zipfile.ZipFile(made) as archive:
         names = archive.namelist()
         [record] = [name for name in names if name.endswith("/RECORD")]
         for line in archive.read(record).decode().splitlines():

@@ -102,7 +102,7 @@ def running(memory_home: Path, tmp_path: Path) -> Iterator[Callable[..., Running
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_model_is_loaded_when_needed_and_given_back_when_not(running: Callable[..., Running]) -> None:
-    server = running(release_seconds=8.0)
+    server = running(release_seconds=4.0)
     assert until((lambda: not children(server.process.pid)), 5)
     assert resident_mb(server.process.pid) <= LIMIT_MB
     found = server.search("which program prints the bills")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -93,19 +94,17 @@ def test_a_store_that_cannot_be_locked_is_not_called_busy(
 ) -> None:
     """SQLite says "busy" for ENOLCK, too, and would say so for ever."""
     memory.remember(NewMemory(body="first"))
-    memory.store._connections.patience_ms = 1  # type: ignore[attr-defined]
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
     writer = apsw.Connection(str(memory.home / "memory.db"))
-    writer.execute("BEGIN IMMEDIATE")
-    try:
+    with contextlib.closing(writer), memory.store.transactions.hurried(1):
+        writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy):
             memory.remember(NewMemory(body="second"))
-
-        def refuse(*_: object) -> None:
-            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
         monkeypatch.setattr("claude_memory.platform.locks.fcntl.lockf", refuse)
         with pytest.raises(StoreFault, match="cannot be locked") as caught:
             memory.remember(NewMemory(body="second"))
         assert not isinstance(caught.value, StoreBusy)
-    finally:
-        writer.close()

@@ -94,8 +94,7 @@ def test_nothing_is_sent_where_nothing_changed_and_the_newest_are_kept(memory: M
 
 
 def test_a_push_after_one_more_conversation_is_small(memory: Memory, here: Spot, tmp_path: Path) -> None:
-    for number in range(20):
-        remember(memory, *talk(number))
+    remember(memory, *(text for number in range(20) for text in talk(number)))
     full = push(memory, here)
     remember(memory, *talk(1000))
     more = push(memory, here)
