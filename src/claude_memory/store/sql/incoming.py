@@ -59,10 +59,10 @@ class Application:
         return Taken(**self._taken)
 
     def _take_messages(self, told: Sequence[Mapping[str, Any]]) -> None:
-        held = "SELECT session, agent FROM conversations WHERE session = ? AND agent = ? AND NOT imported"
+        held = "SELECT 1 FROM conversations WHERE session = ? AND agent = ? AND NOT imported"
         places = {(record["session"], record["agent"]) for record in told if self._sender.foreign}
         # A stranger adds nothing to a conversation that was held here.
-        mine = {self._db.execute(held, place).get for place in places}
+        mine = {place for place in places if self._db.execute(held, place).get}
         wanted = [record for record in told if (record["session"], record["agent"]) not in mine]
         done = Addition(self._db, {}).run([self._message(record) for record in wanted], (), ())
         self._taken.update(messages=done.messages, passed_over=len(told) - done.messages)
