@@ -70,11 +70,10 @@ def test_a_copy_goes_on_from_what_it_copied(store, keep):
     assert (copied.continues, texts(store.archive.messages(copied.number))) == ("s1", ["three"])
 
 
-def test_a_range_of_messages_and_the_failed_among_them(store, keep):
-    keep(*(message(f"turn {n}", n, n, failed=n % 2 == 0) for n in range(1, 7)))
+def test_a_range_of_messages(store, keep):
+    keep(*(message(f"turn {n}", n, n) for n in range(1, 7)))
     number = only(store).number
     assert texts(store.archive.messages(number, first=2, last=4)) == ["turn 2", "turn 3", "turn 4"]
-    assert texts(store.archive.messages(number, failed_only=True)) == ["turn 2", "turn 4", "turn 6"]
     assert store.archive.messages(999) == []
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from claude_memory.errors import Conflict
-from claude_memory.model import Kind, SearchScope, Status
+from claude_memory.model import Kind, Status
 from claude_memory.store.model import (
     FileState,
     Intention,
@@ -116,10 +116,9 @@ def test_file_states_of_the_scope(store, make, make_in):
     state = FileState(memory.id, "a.py", "sketch", "rev", "")
     store.lifecycle.put_file_states([state, FileState(theirs.id, "b.py", "sketch")])
     assert store.lifecycle.file_states(make.scope) == [state]
-    assert store.lifecycle.file_states(make.scope, ids=[]) == []
     changed = FileState(memory.id, "a.py", "sketch", "rev", "half of it changed")
     store.lifecycle.put_file_states([changed])
-    assert store.lifecycle.file_states(SearchScope(None), ids=[memory.id]) == [changed]
+    assert store.lifecycle.file_states(make.scope) == [changed]
 
 
 def test_a_run_can_be_taken_back(store, make):

@@ -185,13 +185,11 @@ class Archive(StorePart):
         named = "c.session IN (SELECT value FROM json_each(:sessions))"
         return self._values(Conversation, f"{_CONVERSATIONS} {named} AND {_IN_SCOPE} {_NEWEST_FIRST}", values)
 
-    def messages(
-        self, conversation: int, *, first: int = 1, last: int | None = None, failed_only: bool = False
-    ) -> list[Message]:
+    def messages(self, conversation: int, *, first: int = 1, last: int | None = None) -> list[Message]:
         """A conversation's messages in order, or a range of them."""
-        values = {"of": conversation, "first": first, "last": last, "failed": failed_only}
+        values = {"of": conversation, "first": first, "last": last}
         which = """m.conversation = :of AND m.ordinal >= :first AND (:last IS NULL OR m.ordinal <= :last)
-            AND (NOT :failed OR m.failed) ORDER BY m.ordinal"""
+            ORDER BY m.ordinal"""
         return self._values(Message, _MESSAGES + which, values)
 
     def candidates(

@@ -58,8 +58,7 @@ _PUT_FILE_STATE = """INSERT INTO file_states (memory, path, sketch, revision, st
     SELECT number, ?2, ?3, ?4, ?5 FROM memories WHERE id = ?1 ON CONFLICT (memory, path) DO UPDATE
     SET sketch = excluded.sketch, revision = excluded.revision, stale = excluded.stale"""
 _FILE_STATES = """SELECT m.id, f.path, f.sketch, f.revision, f.stale FROM file_states f
-    JOIN memories m ON m.number = f.memory WHERE m.space IN (SELECT +value FROM json_each(:spaces))
-      AND (:all OR m.id IN (SELECT value FROM json_each(:ids)))"""
+    JOIN memories m ON m.number = f.memory WHERE m.space IN (SELECT +value FROM json_each(:spaces))"""
 _STEPS = """SELECT c.action, a.id, b.id FROM consolidation_steps c
     JOIN memories a ON a.number = c.memory LEFT JOIN memories b ON b.number = c.other
     WHERE c.run = ? ORDER BY c.rowid"""
@@ -167,12 +166,11 @@ class Lifecycle(StorePart):
         with self._connections.writing() as db:
             db.executemany(_PUT_FILE_STATE, values)
 
-    def file_states(self, scope: SearchScope, ids: Sequence[MemoryId] | None = None) -> list[FileState]:
+    def file_states(self, scope: SearchScope) -> list[FileState]:
         """Files that memories of the scope are tied to."""
         with self._connections.reading() as db:
             spaces = rows.id_list(rows.spaces_of(db, scope))
-            values = {"spaces": spaces, "all": ids is None, "ids": to_json(list(ids or ()))}
-            return [FileState(*row) for row in db.execute(_FILE_STATES, values)]
+            return [FileState(*row) for row in db.execute(_FILE_STATES, {"spaces": spaces})]
 
     def consolidated(self, project: ProjectId, at: datetime, steps: Sequence[Step]) -> int:
         noted = "INSERT INTO consolidations (project, at, through) VALUES (?, ?, ?) RETURNING number"

@@ -34,8 +34,7 @@ _PASSAGES = """SELECT q.id, m.id, p.id, q.ordinal, m.title, m.body, q.start, q.s
 # Chosen without a look at their texts: there may be a hundred thousand, for a few hundred that are read.
 _UNEMBEDDED = f"""{_PASSAGES} JOIN (SELECT w.id, row_number() OVER () AS place FROM (
       SELECT q.id FROM passages q JOIN memories m ON m.number = q.memory
-        JOIN projects p ON p.number = m.project
-      WHERE q.id > :through AND (:project IS NULL OR p.id = :project) AND {{mine}}
+      WHERE q.id > :through AND {{mine}}
         AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.passage = q.id AND v.model = :model)
       ORDER BY m.status = 'forgotten', m.kind = 'observation', m.created_at DESC, m.number DESC, q.ordinal
       LIMIT :limit) w) w ON w.id = q.id ORDER BY w.place"""
@@ -171,11 +170,11 @@ class Memories(StorePart, ABC):
         by_id = {row[0]: _passage(row) for row in self._read(statement, (rows.id_list(ids),))}
         return [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
 
-    def unembedded(self, model: str, limit: int, *, project: ProjectId | None = None) -> list[Passage]:
+    def unembedded(self, model: str, limit: int) -> list[Passage]:
         """Passages that have no vector of this model yet, newest memories first, bulk observations last."""
         with self._connections.reading() as db:
             number, through = _model(db, model)
-            values = {"through": through, "project": project, "model": number, "limit": limit}
+            values = {"through": through, "model": number, "limit": limit}
             return [_passage(row) for row in db.execute(_UNEMBEDDED.format(mine=self._mine), values)]
 
     def coverage(self, model: str) -> tuple[int, int]:
