@@ -256,6 +256,21 @@ def test_a_repository_of_another_hash_is_understood(tmp_path: Path) -> None:
     assert re.search(r"#[0-9a-f]{64}$", identify(folder).identities[0])
 
 
+def test_a_name_that_no_path_can_have_leads_nowhere(tmp_path: Path) -> None:
+    linked, main = tmp_path / "linked", tmp_path / "main"
+    linked.mkdir()
+    (linked / ".git").write_bytes(b"gitdir: some\0where\n")
+    assert identify(linked).identities == (f"path:{linked}",)
+    git(tmp_path, "init", "--quiet", str(main))
+    tree = main / ".git" / "worktrees" / "linked"
+    tree.mkdir(parents=True)
+    (linked / ".git").write_text(f"gitdir: {tree}\n")
+    for name in ("commondir", "gitdir"):
+        (tree / name).write_bytes(b"some\0where\n")
+        assert identify(linked).identities == (f"path:{linked}",)
+        (tree / "commondir").write_text("../..\n")
+
+
 def test_git_is_run_in_one_module() -> None:
     for path in PACKAGE.rglob("*.py"):
         lists = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.List))

@@ -185,7 +185,8 @@ def _beginning(path: Path) -> str:
     with contextlib.suppress(OSError):
         if path.is_file():  # a pipe would wait for ever
             with path.open("rb") as handle:
-                return handle.read(_LARGEST_FILE).decode("utf-8", "replace")
+                # No path may hold a NUL: where one is meant, there is nothing.
+                return handle.read(_LARGEST_FILE).decode("utf-8", "replace").replace("\0", "\ufffd")
     return ""
 
 
@@ -293,6 +294,7 @@ def _answer(repository: Repository, arguments: Sequence[str], given: Sequence[st
     except OSError:
         return b""
     late = threading.Timer(WALK_SECONDS, process.kill)
+    late.daemon = True  # whoever is interrupted does not wait for it
     late.start()
     with process:
         assert process.stdin is not None
