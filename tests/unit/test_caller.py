@@ -59,6 +59,16 @@ def test_an_agent_that_cleans_its_environment_is_still_an_agent(tmp_path: Path) 
     assert found.stdout.strip() == "OpenCode"
 
 
+def test_without_proc_a_list_of_processes_tells_whatever_stands_in_a_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = f" {os.getppid()} 4000000 sh -c one\x0btwo lines more\n4000000       1 /usr/bin/opencode run\n"
+    done = subprocess.CompletedProcess((), 0, listed.encode())
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    assert [name for name, _ in caller._ancestors()] == ["sh", "/usr/bin/opencode"]
+
+
 def test_only_a_person_speaks_as_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caller.own_trust(as_user=True) is Trust.USER
     assert caller.own_trust() is Trust.AGENT, "a script that says nothing is not known to be a person"

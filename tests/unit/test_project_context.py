@@ -452,7 +452,8 @@ def test_entries_of_one_s_own_survive_every_refresh(tmp_path: Path) -> None:
     keeper.add_custom_context(
         {"framework": "FastAPI", "database": "PostgreSQL", "deployment": "Docker + AWS"}
     )
-    keeper.add_custom_context({"database": "SQLite", "deployment": None, "ports": [80, 443]})
+    keeper.add_custom_context({"database": "SQLite", "deployment": None, "ports": [80, 443], 8080: "web"})
+    keeper.add_custom_context({8080: None})  # JSON's names are texts
     context = keeper.get_context(refresh=True)
     assert context.custom == {"framework": "FastAPI", "database": "SQLite", "ports": [80, 443]}
     assert "database: SQLite" in context.lines()

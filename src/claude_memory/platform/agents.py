@@ -254,5 +254,6 @@ def _listed() -> dict[int, tuple[str, Sequence[str], int]]:
         ).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.SubprocessError):
         return {}
-    rows = (line.split(None, 2) for line in lines.splitlines())
-    return {int(row[0]): (row[2].split()[0], row[2].split(), int(row[1])) for row in rows if len(row) == 3}
+    # A command may hold what breaks a line; what follows is no process then.
+    rows = (re.match(r"\s*(\d+)\s+(\d+)\s+(\S.*)", line) for line in lines.splitlines())
+    return {int(row[1]): (row[3].split()[0], row[3].split(), int(row[2])) for row in rows if row}

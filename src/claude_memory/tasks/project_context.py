@@ -100,8 +100,8 @@ class ContextKeeper:
             raise InvalidInput(f"custom context must be plain values: {fault}") from None
         with self.storage.lock("project-context.lock"):
             _, context = self._found()
-            wanted = {**context.custom, **entries}.items()
-            custom = {str(key): value for key, value in wanted if value is not None}
+            wanted = {**context.custom, **{str(key): value for key, value in entries.items()}}
+            custom = {key: value for key, value in wanted.items() if value is not None}
             context = replace(context, custom=custom, detected_at=documents.stamp(datetime.now(UTC)))
             content = json.dumps(redact_document(context.as_json()), ensure_ascii=False, indent=2) + "\n"
             self.storage.write(self.storage.folder / _FILE, documents.encoded(content))
