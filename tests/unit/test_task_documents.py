@@ -14,6 +14,7 @@ from claude_memory.errors import Conflict, InvalidInput, NotFound
 from claude_memory.tasks import documents
 from claude_memory.tasks import model as names
 from claude_memory.tasks.model import Part
+from claude_memory.text.times import stated
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_documents_are_plain_markdown_with_front_matter(api: MemoryAPI) -> None:
     assert document.fields["task"] == "fix: the 'thing'"
     assert document.fields["session"] == "abc123-def456"
     assert (document.fields["phase"], document.fields["by"]) == ("scratchpad", "person:ann")
-    assert documents.moment(document.fields["created"]) is not None
+    assert stated(document.fields["created"]) is not None
     assert path.read_text("utf-8").endswith("---\n\n# Notes\n\ntext\n")
 
 
@@ -173,7 +174,7 @@ def test_progress_without_a_plan_is_accepted_and_marked(api: MemoryAPI) -> None:
 
 def test_the_record_stays_in_order_when_the_clock_steps_back(tmp_path: Path) -> None:
     head = documents.front_matter({"task": "t"})
-    late, early = documents.moment("2026-05-01T12:00:00Z"), documents.moment("2026-05-01T11:00:00Z")
+    late, early = stated("2026-05-01T12:00:00Z"), stated("2026-05-01T11:00:00Z")
     first, tail = documents.continued(documents.parse(head).tail, "one", now=late, by="x")
     second, _ = documents.continued(tail, "two", now=early, by="x")
     entries = documents.parse(head + first + second).entries
@@ -186,7 +187,7 @@ def test_any_text_is_read_back_as_it_was_written(texts: list[str]) -> None:
     head = documents.front_matter({"task": "t"})
     tail, body = documents.parse(head).tail, b""
     for text in texts:
-        added, tail = documents.continued(tail, text, now=documents.moment("2026-05-01T12:00:00Z"), by="x")
+        added, tail = documents.continued(tail, text, now=stated("2026-05-01T12:00:00Z"), by="x")
         body += added
     document = documents.parse(head + body)
     expected = [documents.encoded(text.strip("\n")).decode() for text in texts]

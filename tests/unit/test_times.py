@@ -61,7 +61,9 @@ def test_until_a_day_includes_that_day(said: str, last_day: tuple[int, int, int]
     assert local(*last_day, 23, 59) < end < local(*last_day) + timedelta(days=1)
 
 
-@pytest.mark.parametrize("said", ["", "soon", "2026-13-01", "31.11.2026", "-3d", "3 apples", "999999y"])
+@pytest.mark.parametrize(
+    "said", ["", "soon", "2026-13-01", "31.11.2026", "-3d", "3 apples", "999999y", "0001"]
+)
 def test_what_is_no_time_is_refused_in_one_line(said: str) -> None:
     with pytest.raises(InvalidInput, match="cannot read the time") as caught:
         moment(said, now=NOW)
@@ -82,6 +84,8 @@ def test_every_moment_is_shown_alike_in_the_readers_zone(monkeypatch: pytest.Mon
         assert times.minute_of("2026-11-15T20:05:09.123Z") == "2026-11-16 05:05"
         assert times.minute_of("2026-11-15T20:05:09") == "2026-11-16 05:05"
         assert times.minute_of("some day") == "some day"
+        assert times.stated("2026-11-15T20:05+09:00") == datetime(2026, 11, 15, 11, 5, tzinfo=UTC)
+        assert times.stated(None) is None
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()

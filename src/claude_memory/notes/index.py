@@ -35,12 +35,12 @@ from claude_memory.model import (
     memory_id,
 )
 from claude_memory.notes import blocks, buffer, plain_files
-from claude_memory.notes.person_files import Piece, moment, of_reflections, of_session_log
+from claude_memory.notes.person_files import Piece, of_reflections, of_session_log
 from claude_memory.platform.files import private_folder, write_atomically
 from claude_memory.platform.locks import try_lock
 from claude_memory.store.base import Store
 from claude_memory.text import markdown
-from claude_memory.text.times import deadline
+from claude_memory.text.times import deadline, stated
 from claude_memory.text.words import shorten
 
 BATCH = 300
@@ -292,7 +292,7 @@ def _of_memory(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:
             day, what, why = row
             body = f"{what}\nWhy: {why}" if why.strip(" -–—") else what
             yield Piece(
-                f"decision:{blocks.short(what, 8)}", Kind.DECISION, body, number, created_at=moment(day)
+                f"decision:{blocks.short(what, 8)}", Kind.DECISION, body, number, created_at=stated(day)
             )
         else:
             rest.append((number, line))
@@ -315,7 +315,7 @@ def _of_lessons(path: Path, lines: Numbered, by_agent: bool) -> Iterator[Piece]:
     for number, parts in items:
         text = "\n".join(parts)
         dated = _DATED.match(text)
-        lesson, at = (text[dated.end() :], moment(dated[1])) if dated else (text, None)
+        lesson, at = (text[dated.end() :], stated(dated[1])) if dated else (text, None)
         yield Piece(f"item:{blocks.short(text, 8)}", Kind.LESSON, lesson, number, created_at=at)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from claude_memory.model import Kind, MemoryId, Scope, StoredMemory, Trust, memo
 from claude_memory.notes import plain_files
 from claude_memory.notes.blocks import short
 from claude_memory.notes.plain_files import edit, json_line, one_line, read_lines, records_of, with_line
+from claude_memory.text.times import stated
 
 REFLECTIONS = "reflections.jsonl"
 KINDS = {"pattern": Kind.PATTERN, "reflection": Kind.REFLECTION, "idea": Kind.IDEA}
@@ -37,14 +38,6 @@ class Piece(NamedTuple):
     by_agent: bool = False
     session: str = ""
     project: str = ""  # where the file says so
-
-
-def moment(text: str) -> datetime | None:
-    """A time that a file tells; None if it is none."""
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 class SessionLine(NamedTuple):
@@ -145,7 +138,7 @@ def of_session_log(lines: plain_files.Lines) -> Iterator[Piece]:
         parts += [f"Open: {text}" for text in line.open_threads]
         body = "\n".join(filter(None, parts))
         if body and not line.through:
-            at = moment(f"{line.date}T{line.time}") or moment(line.date)
+            at = stated(f"{line.date}T{line.time}") or stated(line.date)
             piece = Piece(body[:500], Kind.SUMMARY, body, number, line.session, created_at=at, by_agent=True)
             yield piece._replace(session=line.session_id, project=line.project)
 
@@ -171,7 +164,7 @@ def of_reflections(lines: plain_files.Lines) -> list[Piece]:
 
 def _reflection(value: Mapping[str, Any], line: int) -> Piece:
     content, kind = _text(value, "content"), KINDS.get(_text(value, "type"), Kind.REFLECTION)
-    by_agent, at = value.get("by") == BY_AGENT, moment(_text(value, "date"))
+    by_agent, at = value.get("by") == BY_AGENT, stated(_text(value, "date"))
     piece = Piece(f"{kind.value}:{content[:500]}", kind, content, line, created_at=at, by_agent=by_agent)
     return piece._replace(project=_text(value, "project") if by_agent else "")
 

@@ -30,7 +30,7 @@ from claude_memory.errors import InvalidInput, StoreFault
 from claude_memory.platform import files, locks, project
 from claude_memory.platform.files import FOLDER, stays_inside
 from claude_memory.tasks.model import Entry, digest
-from claude_memory.text import markdown
+from claude_memory.text import markdown, times
 
 WAIT_SECONDS = 30.0
 _ROOT = ".root"  # in a copy: whose it is, so that it can be told when that is gone
@@ -66,7 +66,7 @@ class Document(NamedTuple):
 
     @property
     def created_at(self) -> datetime | None:
-        return moment(self.fields.get("created"))
+        return times.stated(self.fields.get("created"))
 
     @property
     def sealed(self) -> list[tuple[int, str, bytes]]:
@@ -129,7 +129,7 @@ def _entry(number: int, chunk: bytes) -> Entry:
     if match is None:
         return Entry(number, text, marks=(UNSEALED,))
     marks = tuple(filter(None, map(str.strip, (match[3] or "").split(";"))))
-    return Entry(number, text, moment(match[1]), match[2], marks)
+    return Entry(number, text, times.stated(match[1]), match[2], marks)
 
 
 def parse(content: bytes) -> Document:
@@ -185,14 +185,6 @@ def encoded(text: str) -> bytes:
 
 def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def moment(text: str | None) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _opened(path: Path, flags: int) -> BinaryIO:

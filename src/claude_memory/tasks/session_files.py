@@ -22,6 +22,7 @@ from claude_memory.tasks import documents, model
 from claude_memory.tasks.documents import Storage, held, storage_for
 from claude_memory.tasks.model import Part, Session, TaskRecord
 from claude_memory.text.quotation import meant
+from claude_memory.text.times import stated
 
 ENVIRONMENT = ("CLAUDE_MEMORY_SESSION", "CLAUDE_SESSION_ID")
 _DEFAULT = "current-session"
@@ -253,11 +254,11 @@ def _from_index(folder: Path) -> Session:
     try:
         content = documents.read_json(folder / "session.json")
         session_id = model.checked(str(content["session_id"]), "session")
-        created = documents.moment(content["created"]) or born
+        created = stated(content["created"]) or born
         tasks = {}
         for name, value in content["tasks"].items():
             paths = {Part(part): str(file) for part, file in value["files"].items()}
-            at, by = documents.moment(value["created"]) or created, str(value["by"])
+            at, by = stated(value["created"]) or created, str(value["by"])
             tasks[name] = TaskRecord(name, str(value["stem"]), at, by, session_id, folder, paths)
         names = [file for record in tasks.values() for file in record.files.values()]
         if model.folder_name(session_id) != folder.name or any(Path(file).name != file for file in names):

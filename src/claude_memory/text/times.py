@@ -69,11 +69,16 @@ def minute(when: datetime) -> str:
 
 def minute_of(text: object) -> str:
     """The same for a moment that a document holds as text; what is none stays as it is."""
-    try:
-        found = datetime.fromisoformat(str(text))
-    except ValueError:
-        return str(text)
-    return minute(found if found.tzinfo else found.replace(tzinfo=UTC))
+    found = stated(str(text))
+    return minute(found) if found else str(text)
+
+
+def stated(text: str | None) -> datetime | None:
+    """A time as documents hold it, in UTC unless it says otherwise; None for what is none."""
+    with contextlib.suppress(ValueError):
+        found = datetime.fromisoformat(text or "")
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return None
 
 
 def ago(when: datetime, *, now: datetime) -> str:
@@ -108,9 +113,10 @@ def moment(text: str, *, now: datetime, end: bool = False) -> datetime:
 
 
 def _in_utc(found: datetime | None, text: str, examples: str) -> datetime:
-    if found is None:
-        raise InvalidInput(f"cannot read the time {text!r}: try {examples}")
-    return found.astimezone(UTC)
+    with contextlib.suppress(OverflowError):  # the first and the last day there is
+        if found:
+            return found.astimezone(UTC)
+    raise InvalidInput(f"cannot read the time {text!r}: try {examples}")
 
 
 def _past(words: str, text: str, now: datetime, *, end: bool) -> datetime | None:
