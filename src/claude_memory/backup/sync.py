@@ -13,12 +13,12 @@ reminders and what travels with the person stay at home.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,8 +43,7 @@ from claude_memory.store.sqlite.inspection import check_file
 if TYPE_CHECKING:
     from claude_memory.store.postgres.team_store import PostgresStore
 
-BATCH = 500
-FORMAT = 1
+BATCH, FORMAT = 500, 1
 FEEDS = "feeds"
 REMOTE = "claude-memory sync --stdio"
 MOST_BYTES = 256 << 20  # of a line or a piece
@@ -149,13 +148,13 @@ class LocalHome(_StoreEnd):
         understand_waiting(self.store, lambda: False)
         mirror.flush(self.home, self.store)
 
-    @contextlib.contextmanager
+    @contextmanager
     def rehearsed(self) -> Iterator[LocalHome]:
         me = self.introduction()
         with leftovers.temporary_folder() as folder:
             self.store.export(folder / DATABASE)
             shutil.copy(self.home / home_state.FILE, folder)
-            with contextlib.closing(open_store(folder, Settings())) as copy:
+            with closing(open_store(folder, Settings())) as copy:
                 yield replace(self, home=folder, store=copy, known_as=me, rehearses=True)
 
 
@@ -189,7 +188,7 @@ class PipedHome:
             raise NotFound(f"cannot run {command[0]}: {fault.strerror}") from None
 
     def close(self) -> None:
-        with contextlib.suppress(OSError), self._process:
+        with suppress(OSError), self._process:
             pass  # closes the pipes, and waits
 
     def introduction(self) -> Introduction:
@@ -202,12 +201,10 @@ class PipedHome:
         return self._ask(batch_from, "changes", stream=stream, since=since)
 
     def apply(self, batch: FeedBatch, sender: Introduction) -> Taken:
-        return self._ask(
-            lambda counts: Taken(**{name: int(count) for name, count in counts.items()}),
-            "apply",
-            batch=batch,
-            sender=sender,
-        )
+        def taken(counts: Any) -> Taken:
+            return Taken(**{name: int(count) for name, count in counts.items()})
+
+        return self._ask(taken, "apply", batch=batch.document(), sender=sender)
 
     def pair(self, other: Introduction, name: str) -> None:
         self._ask(bool, "pair", other=other, name=name)
@@ -219,10 +216,9 @@ class PipedHome:
         """What `read` makes of the answer, which may be anything."""
         sink, source = self._process.stdin, self._process.stdout
         line = b""
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if sink is not None and source is not None:
-                asked = {"do": verb, **{name: _plain(value) for name, value in given.items()}}
-                sink.write(json.dumps(asked).encode() + b"\n")
+                sink.write(json.dumps({"do": verb, **given}, default=asdict).encode() + b"\n")
                 sink.flush()
                 line = source.readline(MOST_BYTES)
         why = "said something else" if line.strip() else "ended"
@@ -296,13 +292,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _plain(value: Any) -> Any:
-    """What goes over the pipe, as plain JSON values."""
-    if isinstance(value, FeedBatch):
-        return value.document()
-    return asdict(value) if isinstance(value, Introduction | Taken) else value
-
-
 # --- their exchange
 
 
@@ -310,9 +299,7 @@ def _plain(value: Any) -> Any:
 class Homes:
     own: LocalHome
     settings: Settings
-    agree: Callable[[str], bool] = lambda _: (
-        False
-    )  # whether the person says that a home of this name is theirs
+    agree: Callable[[str], bool] = lambda _: False  # whether a home of this name is the person's
     progress: Callable[[str], None] = lambda _: None
 
     def sync(self, where: Sequence[str], *, dry_run: bool = False) -> Exchanged:
@@ -321,16 +308,14 @@ class Homes:
             if len(where) != 2 or not where[1] or where[1].startswith("-"):
                 raise InvalidInput("name one host: `claude-memory sync ssh HOST`")
             command = ["ssh", "-T", "--", where[1], REMOTE + (" --dry-run" if dry_run else "")]
-            with contextlib.closing(PipedHome(command, where[1])) as other:
+            with closing(PipedHome(command, where[1])) as other:
                 return self._both_ways(other, f"ssh {where[1]}", dry_run=dry_run)
         if len(where) > 1:
             raise InvalidInput("name one place, one path, or `ssh HOST`")
         named = where[0] if where else self.settings.hub or self.settings.backup_to
+        if is_server(named) and is_server(self.settings.store):
+            raise InvalidInput("the store is a team's server itself: there is nothing to exchange with one")
         if is_server(named):
-            if is_server(self.settings.store):
-                raise InvalidInput(
-                    "the store is a team's server itself: there is nothing to exchange with one"
-                )
             with server_at(named) as store:
                 return self._both_ways(TeamHub(store, store.where), store.where, dry_run=dry_run)
         if named and (Path(named).expanduser() / DATABASE).is_file():
@@ -342,10 +327,7 @@ class Homes:
         archive = backup_file(file)
         with leftovers.temporary_folder() as folder:
             archive.unpack(folder)
-            with (
-                contextlib.closing(open_store(folder, Settings())) as store,
-                self._own(dry_run=dry_run) as own,
-            ):
+            with closing(open_store(folder, Settings())) as store, self._own(dry_run=dry_run) as own:
                 known_as = Introduction(archive.manifest.home or "unnamed", "", store.person)
                 met = self._received(own, LocalHome(store, file.name, folder, known_as))
         return Exchanged(str(file), (met,), dry_run=dry_run)
@@ -358,15 +340,16 @@ class Homes:
                     asked = json.loads(line)
                     verb = getattr(own, _VERBS[_VERBS.index(asked["do"])])
                     along = {name: read(asked[name]) for name, read in _READERS.items() if name in asked}
-                    answer = {"answer": _plain(verb(**along))}
+                    told = verb(**along)
+                    answer = {"answer": told.document() if isinstance(told, FeedBatch) else told}
                 except MemoryFault as fault:
                     answer = {"fault": str(fault)}
                 except (ValueError, KeyError, TypeError, RecursionError) as fault:
                     answer = {"fault": f"cannot be understood: {type(fault).__name__}"}
-                sink.write(json.dumps(answer).encode() + b"\n")
+                sink.write(json.dumps(answer, default=asdict).encode() + b"\n")
                 sink.flush()
 
-    @contextlib.contextmanager
+    @contextmanager
     def _own(self, *, dry_run: bool) -> Iterator[LocalHome]:
         if dry_run:
             with self.own.rehearsed() as rehearsed:
@@ -408,9 +391,7 @@ class Homes:
     def _both_ways(self, other: End, place: str, *, dry_run: bool) -> Exchanged:
         with self._own(dry_run=dry_run) as own:
             met = self._received(own, other)
-            if met.paired and not isinstance(
-                other, TeamHub
-            ):  # whoever may write there says that both are theirs
+            if met.paired and not isinstance(other, TeamHub):  # who may write there calls both theirs
                 other.pair(own.introduction(), str(self.own.home))
             if not (dry_run and isinstance(other, TeamHub)):  # a server cannot rehearse
                 met = replace(met, sent=self._carried(own, other))
@@ -422,10 +403,10 @@ class Homes:
             raise InvalidInput(f"{path} is this home itself")
         check_file(path / DATABASE, in_use=True)
         settings = settings_module.load(path)
-        with contextlib.closing(open_store(path, settings)) as store:
+        with closing(open_store(path, settings)) as store:
             drain(path, store, settings, now=datetime.now(UTC))  # what waits there goes along
             other = LocalHome(store, str(path), path)
-            with other.rehearsed() if dry_run else contextlib.nullcontext(other) as end:
+            with other.rehearsed() if dry_run else nullcontext(other) as end:
                 return self._both_ways(end, str(path), dry_run=dry_run)
 
     def _through_place(self, named: str, *, dry_run: bool) -> Exchanged:
@@ -442,8 +423,7 @@ class Homes:
 
 def _is_shared(record: Mapping[str, Any]) -> bool:
     """Whether a change is a team's to know."""
-    is_memory = record["kind"] == "memory"
-    return record["kind"] in SHARED_KINDS and not (is_memory and record["memory"].get("scope") == Scope.USER)
+    return record["kind"] in SHARED_KINDS and record.get("memory", {}).get("scope") != Scope.USER
 
 
 def _write_feed(vault: chunks.Vault, own: LocalHome, me: Introduction, *, dry_run: bool) -> int:
