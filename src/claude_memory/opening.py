@@ -151,10 +151,11 @@ class Opened:
 
     def warm_up(self) -> None:
         """Begin to load the model, beside whatever comes before the question."""
-        from claude_memory.embed.local import LocalEmbedder
+        if self.embedder is not None:
+            from claude_memory.embed.local import LocalEmbedder
 
-        if isinstance(self.embedder, LocalEmbedder):
-            self.embedder.prepare()
+            if isinstance(self.embedder, LocalEmbedder):
+                self.embedder.prepare()
 
     def lend_embedder(self, processes: list[EmbedderProcess]) -> None:
         """Let vectors be made by the one process in the list, which outlives the memory; it is put there."""

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -247,6 +246,8 @@ class FolderModel(LocalEmbedder):
     @classmethod
     def in_package(cls, name: str) -> FolderModel:
         """The model that an installed package carries; the package is never imported."""
+        from importlib import metadata
+
         try:
             package = metadata.distribution(name)
         except (metadata.PackageNotFoundError, ValueError):
