@@ -33,7 +33,7 @@ def follow(home: str, event: str, agent: str, raw: bytes, site: str) -> None:
     elif agent in LISTENING and len(raw) <= ANSWER_LIMIT:
         # It ends quietly rather than keep a person waiting; where there is no alarm, the agent's limit holds.
         try:
-            signal = sys.modules.get("_signal") or __import__("signal")  # at start; the wrapper costs more
+            signal = sys.modules.get("_signal") or __import__("signal")  # it is there; its wrapper costs more
             signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, ANSWER_SECONDS)
         except (ImportError, AttributeError, ValueError):
