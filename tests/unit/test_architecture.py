@@ -186,8 +186,8 @@ def test_a_hook_needs_no_command_line_library() -> None:
     assert not loaded & {*HEAVY, "typer", "json", "logging", "apsw"}
 
 
-# Two names that a convention asks for in several rooms; a package's own file has no name of its own.
-SHARED_NAMES = {"model", "protocol", "__init__"}
+# A name that a convention asks for in several rooms; a package's own file has no name of its own.
+SHARED_NAMES = {"model", "__init__"}
 
 
 def test_no_two_modules_share_a_name() -> None:
