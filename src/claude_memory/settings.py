@@ -232,8 +232,11 @@ def of_project(root: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError, RecursionError):
         # A link could lead to a device or a pipe, and a read of it would never end; or to another project.
         if not path.parent.is_symlink() and stat.S_ISREG(path.lstat().st_mode):
-            with path.open("rb") as handle:  # what is cut off is no document
-                document = json.loads(handle.read(_PROJECT_FILE_BYTES).decode("utf-8-sig"))
+            with path.open("rb") as handle:
+                content = handle.read(_PROJECT_FILE_BYTES + 1)
+            document = (
+                json.loads(content.decode("utf-8-sig")) if len(content) <= _PROJECT_FILE_BYTES else None
+            )
     allowed = {}
     for key, value in document.items() if isinstance(document, dict) else ():
         if key in KEYS and KEYS[key].metadata["project"]:

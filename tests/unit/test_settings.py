@@ -98,6 +98,9 @@ def test_a_broken_project_file_is_ignored(home: Path, project: Path, raw: bytes)
 def test_a_huge_project_file_is_not_read(home: Path, project: Path) -> None:
     project_says(project, {"layout": "repo", "padding": "x" * 100_000})
     assert load(home, project_root=project).layout == "private"
+    file = project / ".claude-memories" / "config.json"
+    file.write_text('{"layout": "repo"}' + " " * 100_000, "utf-8")  # the head alone would be a document
+    assert load(home, project_root=project).layout == "private"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes are POSIX")
