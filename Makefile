@@ -7,8 +7,7 @@ DATA ?=
 SIZES ?= 20000 100000 1000000
 SOAK_KILLS ?= 5000
 FUZZ_RUNS ?= 2000000
-# One more than there are cores here: some tests wait for processes that end by themselves.
-WORKERS ?= 3
+WORKERS ?= 2
 PYTEST_ARGS ?=
 
 ifeq ($(OS),Windows_NT)
