@@ -68,10 +68,9 @@ def write_atomically(
             handle.write(content)
             sync_file(handle)
         put_in_place(temporary, path, new=new)
-    except BaseException:
-        with contextlib.suppress(OSError):
+    finally:
+        with contextlib.suppress(OSError):  # it has its name by now, unless something went wrong
             temporary.unlink()
-        raise
 
 
 def put_in_place(temporary: Path, path: Path, *, new: bool) -> None:

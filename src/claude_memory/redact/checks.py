@@ -201,7 +201,19 @@ def is_kubernetes(value: str) -> bool:
 CHECKS: Mapping[str, Callable[[str], bool]] = {
     check.__name__.removeprefix("is_"): check
     for check in (
-        *(is_token, is_random, is_header, is_password, is_env, is_given, is_spoken, is_scrawl, is_strong),
-        *(is_mixed, is_phrase, is_jwt, is_kubernetes, is_basic),
+        is_token,
+        is_random,
+        is_header,
+        is_password,
+        is_env,
+        is_given,
+        is_spoken,
+        is_scrawl,
+        is_strong,
+        is_mixed,
+        is_phrase,
+        is_jwt,
+        is_kubernetes,
+        is_basic,
     )
 }

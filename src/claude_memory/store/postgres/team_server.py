@@ -348,7 +348,8 @@ class TeamServer(Pool):
         connection.adapters.register_dumper(str, _TextDumper)
         connection.adapters.register_loader("numeric", FloatLoader)
         connection.adapters.register_loader("text", _TextLoader)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(connection.close)
             connection.execute(
                 f"""SELECT set_config('search_path', '{SCHEMA}, public, extensions', false),
                     set_config('statement_timeout', '{STATEMENT_MS}', false),
@@ -356,9 +357,7 @@ class TeamServer(Pool):
                     set_config('claude_memory.team', %s, false), set_config('jit', 'off', false)""",
                 (self._team,),
             )
-        except BaseException:
-            connection.close()
-            raise
+            undo.pop_all()
         return connection
 
     def _welcome(self, connection: psycopg.Connection[Any]) -> int:
@@ -418,10 +417,10 @@ class TeamServer(Pool):
                 try:
                     yield PostgresDatabase(connection, self.person)
                     connection.execute("COMMIT")
-                except BaseException:
-                    with contextlib.suppress(psycopg.Error):
-                        connection.execute("ROLLBACK")
-                    raise
+                finally:
+                    if connection.info.transaction_status != TransactionStatus.IDLE:
+                        with contextlib.suppress(psycopg.Error):
+                            connection.execute("ROLLBACK")
         finally:
             is_idle = connection is not None and connection.info.transaction_status == TransactionStatus.IDLE
             if connection is not None and (self._closed or not is_idle):

@@ -210,11 +210,10 @@ class Connections(Pool):
         self._all: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
             self._prepare()
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
 
     def _prepare(self) -> None:
         self._writable = not reads_only()

@@ -345,10 +345,9 @@ def transaction(db: Connection, begin: str) -> Iterator[Connection]:
     try:
         yield db
         db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # SQLite may have rolled back by itself, on a full disk for one
+    finally:
+        if db.in_transaction:  # not committed, and SQLite has not rolled back by itself, as on a full disk
             db.execute("ROLLBACK")
-        raise
 
 
 def migrate(db: apsw.Connection) -> None:
